@@ -95,6 +95,7 @@ end_child KILL 137 "killed" berr
 last=$(sed -n 's/^{"step": \([0-9]*\),.*/\1/p' stopped/metrics.jsonl | tail -n 1)
 "$bin" train --resume stopped --quiet >bout 2>berr &
 child=$!
+# shellcheck disable=SC2317 # wait_until calls it
 is_ahead() {
     [ "$(sed -n 's/^{"step": \([0-9]*\),.*/\1/p' stopped/metrics.jsonl | tail -n 1)" -gt "$last" ]
 }
