@@ -534,6 +534,7 @@ static void pictures_stay_inside(void **state)
         {"../secret.png", "not inside the run directory"},
         {"views/../../secret.png", "not inside the run directory"},
         {"views/..", "not inside the run directory"},
+        {"views\\\\..\\\\..\\\\secret.png", "not inside the run directory"},
         {"views/none.png", "cannot be read"},
         {"views", "cannot be read"},
         {"views/text.png", "not a PNG or JPEG"},

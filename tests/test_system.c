@@ -171,6 +171,10 @@ static void test_realpath(void **state)
     assert_non_null(strstr(plain, NAME "/a"));
     assert_string_equal(plain, odd);
     assert_null(strchr(plain, '\\'));
+    assert_true(base_path_is_absolute(plain) && !base_path_is_absolute(NAME "/a"));
+    char *joined = base_path_join(folder->path, plain);
+    assert_string_equal(joined, plain);
+    free(joined);
     assert_null(realpath(temporary_path(folder, "absent"), NULL));
     assert_int_equal(errno, ENOENT);
     free(plain);

@@ -9,7 +9,7 @@
 #define NO_SCRIPTS "Windows starts no scripts and sends no signals"
 #define NO_EXPAT   "the tests of Windows have no libexpat"
 #define SAME_CASE  "names of Windows that differ only in case are the same"
-#define NO_LINKS   "Wine makes no symbolic links"
+#define NO_LINKS   "Windows links only files that are there, by second names"
 #define NO_SHADERC "the tests of Windows have no shaderc"
 
 static const struct {
@@ -20,6 +20,7 @@ static const struct {
     {"test_base", "test_remove_temporaries", NO_FORK},
     {"test_base", "test_replace", "Windows has no permissions of POSIX"},
     {"test_base", "test_replace_flushes", "folders of Windows cannot be flushed"},
+    {"test_base", "test_make_last_folder", NO_LINKS},
     {"test_base", "test_make_folder", NO_LINKS},
     {"test_base", "test_failed_write_keeps_old", NO_LIMITS},
     {"test_base", "test_memory_check", NO_LIMITS},
@@ -65,10 +66,18 @@ static const struct {
     {"test_prepare", "test_colmap", "the tests of Windows have no COLMAP"},
     {"test_prepare_hostile", "test_killed", NO_FORK},
     {"test_ranks", "test_memory_of_all", NO_LIMITS},
+    {"test_refine", "test_refine", NO_LINKS},
     {"test_report_compare", "hostile_runs", ODD_NAMES},
     {"test_report_html", "escapes_everything", ODD_NAMES},
     {"test_report_refinement", "escapes_everything", ODD_NAMES},
     {"test_scene", "test_missing_files", NO_LINKS},
+    {"test_scene_write", "test_transforms", NO_LINKS},
+    {"test_scene_write", "test_nsvf", NO_LINKS},
+    {"test_scene_write", "test_nsvf_inverse", NO_LINKS},
+    {"test_scene_write", "test_relative_paths", NO_LINKS},
+    {"test_scene_write", "test_links", NO_LINKS},
+    {"test_scene_write", "test_linked_folders", NO_LINKS},
+    {"test_scene_write", "test_colmap_files", NO_LINKS},
     {"test_system", "test_replace_open", "Wine replaces no file that is open"},
     {"test_system", "test_remove_open", "Wine removes an open file when it is closed"},
     {"test_video", "test_failures_of_scripts", NO_SCRIPTS},

@@ -41,7 +41,7 @@ bool base_is_folder(const char *path)
 char *base_path_join(const char *folder, const char *name)
 {
     size_t size = strlen(folder);
-    if (name[0] == '/' || size == 0)
+    if (base_path_is_absolute(name) || size == 0)
         return base_format("%s", name);
     return base_format(folder[size - 1] == '/' ? "%s%s" : "%s/%s", folder, name);
 }

@@ -22,9 +22,9 @@ uint64_t gpu_hash(const void *data, size_t size)
 static char *default_folder(void)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    if (cache && cache[0] == '/')
+    if (cache && base_path_is_absolute(cache))
         return base_path_join(cache, "vknerf");
-    if (home && home[0] == '/')
+    if (home && base_path_is_absolute(home))
         return base_path_join(home, ".cache/vknerf");
     return NULL;
 }

@@ -338,7 +338,7 @@ static vkn_status set_cameras(struct rewrite *rewrite, uint32_t file,
 static bool leads_out(const char *path)
 {
     int depth = 0;
-    if (path[0] == '/')
+    if (base_path_is_absolute(path))
         return false;
     while (*path != '\0' && depth >= 0) {
         size_t length = strcspn(path, "/\\");
