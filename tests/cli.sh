@@ -87,7 +87,9 @@ wait_for_child() { # leaves $code
 }
 
 end_child() { # SIGNAL STATUS WHAT [FILE]: expects that the signal ends $child with the status
-    kill "-$1" "$child"
+    signal=$1
+    [ "${VKNERF_WINDOWS:-}:$1" != 1:TERM ] || signal=INT # Wine makes Ctrl-C of this signal only
+    kill "-$signal" "$child"
     wait_for_child
     [ $code = "$2" ] || fail "$3: exit status $code: $(cat "${4:-err}")"
 }

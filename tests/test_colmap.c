@@ -525,9 +525,11 @@ static void test_model_as_scene(void **state)
     check_models(options.path, 4, NULL);
     remove_tree(temporary_path(folder, "sparse/1/images"));
     remove_tree(temporary_path(folder, "images"));
-    char *message = base_format("neither images nor images_N is in %s", folder->path);
+    char *path = realpath(folder->path, NULL);
+    char *message = base_format("neither images nor images_N is in %s", path);
     assert_open_fails(&options, message);
     free(message);
+    free(path);
 }
 
 /* Images of the requested size come from their folder; binary files precede text files. */

@@ -73,7 +73,7 @@ static void refuse(const struct fault *faults, size_t count)
         const char *message = status == VKN_OK ? "taken" : vkn_last_error();
         if (status != VKN_BAD_INPUT || strncmp(message, "bad.glsl", 8) != 0 ||
             strchr(message, '\n') || !strstr(message, faults[i].message))
-            print_error("%u. field %zu (%.200s): %s instead of %s\n", ++wrong, i,
+            print_error("%u. field %u (%.200s): %s instead of %s\n", ++wrong, (unsigned)i,
                         faults[i].text + strlen(HEAD), message, faults[i].message);
     }
     assert_int_equal(wrong, 0);

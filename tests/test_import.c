@@ -257,7 +257,8 @@ void *dlopen(const char *file, int mode)
     void *(*next)(const char *, int) = NULL;
     void *symbol = dlsym((void *)-1L, "dlopen"); /* RTLD_NEXT, a GNU extension */
     memcpy(&next, &symbol, sizeof next);
-    return no_expat && file != NULL && strstr(file, "libexpat") != NULL ? NULL : next(file, mode);
+    bool is_refused = no_expat && file != NULL && strstr(file, "libexpat") != NULL;
+    return is_refused || next == NULL ? NULL : next(file, mode);
 }
 
 /* A missing library is an error that names the package. A process of its own, because a library is

@@ -233,7 +233,12 @@ static void test_train_says(void **state)
     temporary_picture(folder, "whole/images/a.png", 20, 20, 0);
     temporary_text(folder, "whole/sparse/0/cameras.txt", "");
     options.path = temporary_path(folder, "whole/images");
-    assert_open_fails(&options, "whole/images: the photographs of a scene, not the scene: name /");
+    char *whole = realpath(temporary_path(folder, "whole"), NULL);
+    char *message =
+        base_format("whole/images: the photographs of a scene, not the scene: name %s", whole);
+    assert_open_fails(&options, message);
+    free(message);
+    free(whole);
     temporary_text(folder, "begun/prepare.json", "{}");
     options.path = temporary_path(folder, "begun");
     assert_open_fails(

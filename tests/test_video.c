@@ -106,25 +106,35 @@ static void assert_arguments(const char *arguments, const char *pixels, bool gif
     assert_string_equal(rest + strlen(rest) - 5, ".tmp\n");
 }
 
-/* Names that look like options, commands or protocols are only names. */
-static void test_made(void **state)
+static void check_names(struct temporary *folder, const char *const *names, size_t count)
 {
-    struct temporary *folder = *state;
-    static const char *const names[] = {"turn.mp4", "-y 'a'\"$(x);%d.MP4", "pipe:1.gif"};
-    for (size_t i = 0; i < BASE_COUNT(names); i++) {
+    for (size_t i = 0; i < count; i++) {
         assert_int_equal(chdir(folder->path), 0);
         assert_ok(make(names[i]));
         char *arguments = content(folder, "bin/arguments"), *bytes = content(folder, "bin/bytes");
         char *video = content(folder, names[i]);
         assert_string_equal(video, "video\n");
         assert_int_equal(strtol(bytes, NULL, 10), FRAMES * WIDTH * HEIGHT * 3);
-        assert_arguments(arguments, "rgb24", i == 2, names[i]);
+        assert_arguments(arguments, "rgb24", strstr(names[i], ".gif") != NULL, names[i]);
         free(arguments);
         free(bytes);
         free(video);
     }
     assert_int_equal(chdir("/"), 0);
-    assert_int_equal(temporary_count(folder), 2 + BASE_COUNT(names)); /* nothing else is left */
+    assert_int_equal(temporary_count(folder), 2 + count); /* nothing else is left */
+}
+
+/* Names that look like options, commands or protocols are only names. */
+static void test_made(void **state)
+{
+    static const char *const names[] = {"turn.mp4", "-y 'a' $(x);%PATH%d \xc3\xa4.MP4", "^&.gif"};
+    check_names(*state, names, BASE_COUNT(names));
+}
+
+static void test_names_of_unix(void **state)
+{
+    static const char *const names[] = {"a\"b\\.mp4", "pipe:1.gif"};
+    check_names(*state, names, BASE_COUNT(names));
 }
 
 static void test_grey(void **state)
@@ -157,12 +167,17 @@ static void test_failures(void **state)
     struct temporary *folder = *state;
     check_failure(folder, "fails", "ffmpeg failed (exit status 3): no space ... last words");
     check_failure(folder, "deaf", "ffmpeg failed (exit status 1): it says nothing");
-    check_failure(folder, "killed", "ffmpeg failed (signal 9): ");
     check_failure(folder, "early", "ffmpeg ended too early");
     setenv("PATH", "/none", 1);
     check_failure(folder, "", "no ffmpeg in PATH; install it");
     unsetenv("PATH");
     check_failure(folder, "", "no ffmpeg in PATH; install it");
+}
+
+static void test_failures_of_scripts(void **state)
+{
+    struct temporary *folder = *state;
+    check_failure(folder, "killed", "ffmpeg failed (signal 9): ");
     temporary_text(folder, "broken/ffmpeg", "#!/none/at/all\n");
     char *broken = temporary_path(folder, "broken");
     chmod(temporary_path(folder, "broken/ffmpeg"), 0700);
@@ -209,8 +224,14 @@ int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, temporary_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_made),      TEST(test_grey),      TEST(test_failures),
-        TEST(test_full_disk), TEST(test_bad_names), TEST(test_given_up),
+        TEST(test_made),
+        TEST(test_names_of_unix),
+        TEST(test_grey),
+        TEST(test_failures),
+        TEST(test_failures_of_scripts),
+        TEST(test_full_disk),
+        TEST(test_bad_names),
+        TEST(test_given_up),
     };
     return cmocka_run_group_tests_name("video", tests, NULL, NULL);
 }

@@ -199,6 +199,8 @@ vkn_status base_make_folder(const char *path);
 /* As base_make_folder, for a folder that the user names: its parent must exist, since the path may
  * be mistyped. Exception: a parent called `runs` is created. */
 vkn_status base_make_last_folder(const char *path);
+/* Returns whether a path names the same file from every folder; on Windows, also "C:/x" does. */
+bool base_path_is_absolute(const char *path);
 /* Returns "folder/name", or `name` itself if it is absolute, in fresh memory. */
 char *base_path_join(const char *folder, const char *name);
 /* Returns whether a path begins at a root: "/" or, on Windows, "C:/". */

@@ -10,7 +10,7 @@
 
 static char *find_in(const char *folder, size_t length, const char *name)
 {
-    static const char *const endings[] = {"", ".exe", ".bat", ".cmd"};
+    static const char *const endings[] = {".exe", ".bat", ".cmd"};
     for (size_t i = 0; i < BASE_COUNT(endings); i++) {
         char *path = base_format("%.*s/%s%s", (int)length, folder, name, endings[i]);
         if (path == NULL || base_file_exists(path))

@@ -31,9 +31,10 @@ static int read_words(struct words *words)
         fclose(file);
     for (size_t at = 0; at < size && words->count < MOST_WORDS; at += strlen(words->text + at) + 1)
         words->list[words->count++] = words->text + at;
-    if (length <= 0 || words->count < cli_argument_count)
-        return cli_fail(VKN_ERROR, "certify: /proc/self cannot be read");
-    words->count -= cli_argument_count - 1;
+    if (length <= 0)
+        return cli_fail(VKN_ERROR, "certify: /proc/self/exe cannot be read");
+    /* Windows has no such command line, and starts no program by a loader. */
+    words->count = words->count > cli_argument_count ? words->count - cli_argument_count + 1 : 1;
     words->list[0] = words->path;
     return VKN_OK;
 }

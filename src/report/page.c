@@ -140,11 +140,11 @@ static void add_base64(struct base_text *page, const unsigned char *bytes, size_
  * embed other files of this machine into a page that is passed on. */
 static bool is_inside(const char *path)
 {
-    if (base_path_is_absolute(path) || strchr(path, '\\') != NULL)
+    if (base_path_is_absolute(path))
         return false;
-    for (const char *component = path; component; component = strchr(component, '/')) {
-        component += *component == '/' ? 1 : 0;
-        if (strncmp(component, "..", 2) == 0 && (component[2] == 0 || component[2] == '/'))
+    for (const char *component = path; component; component = strpbrk(component, "/\\")) {
+        component += strspn(component, "/\\");
+        if (strcspn(component, "/\\") == 2 && strncmp(component, "..", 2) == 0)
             return false;
     }
     return true;

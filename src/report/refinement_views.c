@@ -155,7 +155,7 @@ static int by_change(const void *a, const void *b)
 {
     const struct change *first = a, *second = b;
     if (isnan(first->change) || isnan(second->change))
-        return isnan(first->change) - isnan(second->change);
+        return (isnan(first->change) != 0) - (isnan(second->change) != 0);
     return (first->change < second->change) - (first->change > second->change);
 }
 

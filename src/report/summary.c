@@ -70,7 +70,7 @@ static vkn_status read_view(const cJSON *item, const char *file, void *out)
 static int compare_times(const void *a, const void *b)
 {
     double x = ((const struct run_view *)a)->time, y = ((const struct run_view *)b)->time;
-    return isnan(x) || isnan(y) ? isnan(x) - isnan(y) : (x > y) - (x < y);
+    return isnan(x) || isnan(y) ? (isnan(x) != 0) - (isnan(y) != 0) : (x > y) - (x < y);
 }
 
 static vkn_status read_pass(const cJSON *item, const char *file, void *out)

@@ -153,10 +153,10 @@ static vkn_status find_below(struct finder *finder, const char *start, const cha
 static vkn_status find_absolute(struct finder *finder, const char *name, struct found *found)
 {
     char *folder = base_path_folder(name);
+    const char *slash = strrchr(name, '/'), *last = slash != NULL ? slash + 1 : name;
     if (folder == NULL)
         return VKN_ERROR;
-    vkn_status status =
-        base_is_folder(folder) ? find_last(finder, folder, strrchr(name, '/') + 1, found) : VKN_OK;
+    vkn_status status = base_is_folder(folder) ? find_last(finder, folder, last, found) : VKN_OK;
     free(folder);
     return status;
 }
