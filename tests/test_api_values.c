@@ -628,7 +628,8 @@ static int setup(void **state)
         return -1;
     const struct vkn_config config = tiny_config(true);
     tests = *state;
-    char *program = base_path_join(tests->folder->path, "colmap"); /* vkn_prepare asks for it first */
+    char *program =
+        base_path_join(tests->folder->path, "colmap"); /* vkn_prepare asks for it first */
     ok(base_file_replace(program, "#!/bin/sh\n", 10));
     chmod(program, 0700);
     setenv("PATH", tests->folder->path, 1);

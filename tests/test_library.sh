@@ -61,9 +61,11 @@ grep -lE '#include "|"(base|gpu|config)/' prefix/include/vknerf/* && fail "a hea
 mkdir cli
 ln -s "$source/src/cli" "$source/src/loading" "$source/src/pixels" "$source/src/viewer" cli
 posix="-D_XOPEN_SOURCE=700 -D_DEFAULT_SOURCE"
+cli_sources=$(find "$source/src/cli" -name '*.c' ! -name '*_windows.c')
+viewer_sources=$(find "$source/src/viewer" -name '*.c' ! -name '*_windows.c')
 # shellcheck disable=SC2086  # lists of words
-if cc -std=c11 $posix -fsyntax-only -Icli "$source"/src/pixels/*.c "$source"/src/viewer/*.c $flags 2>errors &&
-    cc -std=c11 -O0 $posix -Wall -Wextra -Werror -Icli $cli_sources "$source/src/viewer/stub.c"   \
+if cc -std=c11 $posix -fsyntax-only -Icli "$source"/src/pixels/*.c $viewer_sources $flags 2>errors &&
+    cc -std=c11 -O0 $posix -Wall -Wextra -Werror -Icli $cli_sources "$source/src/viewer/stub.c" \
         -o vknerf $flags -lcjson -lm "-Wl,-rpath,$libraries" 2>errors; then
     "$run" ./vknerf info --json >out 2>err || fail "the command line of the prefix: $(cat err)"
     grep -q '"version"' out || fail "vknerf info: $(head -c 200 out)"

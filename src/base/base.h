@@ -203,8 +203,6 @@ vkn_status base_make_last_folder(const char *path);
 bool base_path_is_absolute(const char *path);
 /* Returns "folder/name", or `name` itself if it is absolute, in fresh memory. */
 char *base_path_join(const char *folder, const char *name);
-/* Returns whether a path begins at a root: "/" or, on Windows, "C:/". */
-bool base_path_is_absolute(const char *path);
 /* Returns the folder part of a path ("." if it has none) in fresh memory. */
 char *base_path_folder(const char *path);
 /* Returns the last component of a path, a part of `path`. */

@@ -1,5 +1,4 @@
 /* Checks, joins and creates paths and folders. */
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -37,12 +36,6 @@ bool base_is_folder(const char *path)
 {
     struct stat information;
     return stat(path, &information) == 0 && S_ISDIR(information.st_mode);
-}
-
-bool base_path_is_absolute(const char *path)
-{
-    bool has_drive = isalpha((unsigned char)path[0]) && path[1] == ':' && path[2] == '/';
-    return path[0] == '/' || has_drive;
 }
 
 char *base_path_join(const char *folder, const char *name)

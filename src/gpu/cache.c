@@ -21,7 +21,8 @@ uint64_t gpu_hash(const void *data, size_t size)
 /* Returns NULL if none of the variables is set. LOCALAPPDATA is that of Windows. */
 static char *default_folder(void)
 {
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME"),
+               *local = getenv("LOCALAPPDATA");
     if (cache && base_path_is_absolute(cache))
         return base_path_join(cache, "vknerf");
     if (home && base_path_is_absolute(home))
