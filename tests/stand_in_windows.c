@@ -1,6 +1,6 @@
-/* stand_in_windows: replaces the shell scripts that tests put in the place of COLMAP and ffmpeg, as
- * Windows starts no scripts. Does what the script beside it says: PROGRAM.exe acts for the script
- * PROGRAM, of fake_colmap.sh, test_video.c or test_frames.c. */
+/* stand_in_windows: acts for the shell scripts by which tests replace COLMAP and ffmpeg, because
+ * Windows starts no scripts. PROGRAM.exe does what the script PROGRAM beside it does: that of
+ * fake_colmap.sh, test_video.c or test_frames.c. */
 #include <dirent.h>
 #include <process.h>
 #include <unistd.h>

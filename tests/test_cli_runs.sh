@@ -62,7 +62,8 @@ refuses 2 'config: policy.matmul: f16 needs precision fp16 or coopmat' train "$d
     --downscale 8 --precision fp32 --set policy.matmul=f16 --quiet
 refuses 2 'run: holds a run already; go on with --resume run' train "$demo" --out run
 mkdir unseen && ln -s checkpoint.safetensors unseen/checkpoint.safetensors
-refuses 2 'unseen/checkpoint.safetensors: cannot be examined: ' train "$demo" --out unseen
+# Wine tells a link to itself by another error.
+[ -n "${VKNERF_WINDOWS:-}" ] || refuses 2 'unseen/checkpoint.safetensors: cannot be examined: ' train "$demo" --out unseen
 rm -r unseen
 
 # A test view with another view's picture, and sparse points behind all cameras.
@@ -239,40 +240,47 @@ video() { # [OPTION ...]: renders a video, sets $code
         >out 2>err
     code=$?
 }
-# shellcheck disable=SC2016
-fake_ffmpeg 'echo "$@" >ffmpeg.arguments; wc -c >"$output"'
-video --video turn.mp4 --out turn
-[ "$code" = 0 ] || fail "render --video: exit status $code: $(cat err)"
-contains turn.mp4 "^$((3 * 12 * 10 * 3))\$"
-contains ffmpeg.arguments '-s:v 12x10 -r 5 '
-contains out '^video: turn.mp4'
-has turn/frame_0002.png
-mkdir some.maps
-video --video some.maps/turn.gif --maps depth,depth_values,opacity,normal --out turn_maps
-[ "$code" = 0 ] || fail "render --video of maps: exit status $code: $(cat err)"
-contains some.maps/turn_depth.gif "^$((3 * 12 * 10))\$"
-contains some.maps/turn_opacity.gif "^$((3 * 12 * 10))\$"
-contains some.maps/turn_normal.gif "^$((3 * 12 * 10 * 3))\$"
-contains out '^video: some.maps/turn_depth.gif'
-contains turn_maps/depth_scale.json '"255": '
-[ ! -e some.maps/turn.gif ] || fail "a video of rgb was made without being asked for"
-fake_ffmpeg 'cat >/dev/null; echo broken >&2; exit 1'
-video --video failed.gif --fps 7 --out failed
-[ "$code" = 1 ] || fail "render with a failing ffmpeg: exit status $code: $(cat err)"
-contains err '^vknerf: failed.gif: ffmpeg failed (exit status 1): broken; the frames are in failed'
-has failed/frame_0002.png
-[ ! -e failed.gif ] || fail "a failed video was left"
-# shellcheck disable=SC2016
-fake_ffmpeg 'case $output in
-    *depth*) ;;
-    *) head -c 360 >/dev/null; kill -INT $PPID ;;
-esac
-wc -c >"$output"'
-# A frame exceeds a pipe's buffer: one encoder waits until the other has sent the signal.
-video --width 200 --height 160 --video short.mp4 --maps rgb,depth --out short
-[ "$code" = 130 ] || fail "an interrupted render: exit status $code: $(cat err)"
-contains err '^vknerf: interrupted after [12] of 3 frames'
-has short.mp4 short_depth.mp4 short/frame_0000.png short/frame_0000_depth.png
+test_videos() {
+    # shellcheck disable=SC2016
+    fake_ffmpeg 'echo "$@" >ffmpeg.arguments; wc -c >"$output"'
+    video --video turn.mp4 --out turn
+    [ "$code" = 0 ] || fail "render --video: exit status $code: $(cat err)"
+    contains turn.mp4 "^$((3 * 12 * 10 * 3))\$"
+    contains ffmpeg.arguments '-s:v 12x10 -r 5 '
+    contains out '^video: turn.mp4'
+    has turn/frame_0002.png
+    mkdir some.maps
+    video --video some.maps/turn.gif --maps depth,depth_values,opacity,normal --out turn_maps
+    [ "$code" = 0 ] || fail "render --video of maps: exit status $code: $(cat err)"
+    contains some.maps/turn_depth.gif "^$((3 * 12 * 10))\$"
+    contains some.maps/turn_opacity.gif "^$((3 * 12 * 10))\$"
+    contains some.maps/turn_normal.gif "^$((3 * 12 * 10 * 3))\$"
+    contains out '^video: some.maps/turn_depth.gif'
+    contains turn_maps/depth_scale.json '"255": '
+    [ ! -e some.maps/turn.gif ] || fail "a video of rgb was made without being asked for"
+    fake_ffmpeg 'cat >/dev/null; echo broken >&2; exit 1'
+    video --video failed.gif --fps 7 --out failed
+    [ "$code" = 1 ] || fail "render with a failing ffmpeg: exit status $code: $(cat err)"
+    contains err '^vknerf: failed.gif: ffmpeg failed (exit status 1): broken; the frames are in failed'
+    has failed/frame_0002.png
+    [ ! -e failed.gif ] || fail "a failed video was left"
+    # shellcheck disable=SC2016
+    fake_ffmpeg 'case $output in
+        *depth*) ;;
+        *) head -c 360 >/dev/null; kill -INT $PPID ;;
+    esac
+    wc -c >"$output"'
+    # A frame exceeds a pipe's buffer: one encoder waits until the other has sent the signal.
+    video --width 200 --height 160 --video short.mp4 --maps rgb,depth --out short
+    [ "$code" = 130 ] || fail "an interrupted render: exit status $code: $(cat err)"
+    contains err '^vknerf: interrupted after [12] of 3 frames'
+    has short.mp4 short_depth.mp4 short/frame_0000.png short/frame_0000_depth.png
+}
+if [ -n "${VKNERF_WINDOWS:-}" ]; then
+    echo 'skipped: videos: Windows starts no scripts, as which ffmpeg is replaced here'
+else
+    test_videos
+fi
 scene sizes "$(frame x),$(frame y)" '"w": 12, "h": 12,'
 sed 's/"file_path": "y"/"w": 13, "h": 12, "file_path": "y"/' sizes/transforms_train.json >sizes.json
 refuses 2 'x.mp4: frame 1 has 13x12 pixels and the first 12x12' \
