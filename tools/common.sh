@@ -63,6 +63,11 @@ machine_has_lavapipe() {
         at_least "$(installed_version libshaderc1)" "$needed_shaderc"
 }
 
+is_debian() {
+    # shellcheck source=/dev/null
+    [ "$(. /etc/os-release 2>/dev/null && echo "${ID:-}")" = debian ]
+}
+
 # Sets loader and libraries to the tool root's dynamic loader and library folder; fails without a tool root.
 find_tool_root() {
     [ -f "$tool_root/.complete" ] || return 1

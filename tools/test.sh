@@ -7,8 +7,9 @@
 # VKNERF_TEST_SANITIZE=0 tests of host code run in the release build, too.
 # --all is for use before a release and after changes of kernels. It adds every matrix shape in every variant,
 # subgroups of 16, shaders as compiled for users, sanitizers for all tests, ThreadSanitizer for tests of several
-# threads, clang's static analyzer, libFuzzer for a minute per target and, if bare systems can be made (needs root,
-# debootstrap and the right to mount), tools/package.sh --check and tools/newcomer.sh --suite.
+# threads, clang's static analyzer, libFuzzer for a minute per target, on Debian the tests for Windows
+# (tools/windows.sh) and, if bare systems can be made (needs root, debootstrap and the right to mount),
+# tools/package.sh --check and tools/newcomer.sh --suite.
 # --changed runs the tests that execute code changed since the commit REV (default HEAD), the most specific first, and
 # prints why each is chosen. No lint, no sanitizers. Uses a build of its own, build/changed, in which tests record the
 # functions that they call and the pipelines that they create (tools/changed.py). The first time all tests run except
@@ -158,6 +159,18 @@ if [ $all = ON ]; then
     echo "Fuzzing:"
     if VKNERF_SHADERS="$build_dir/shaders" "$source_dir/tools/fuzz.sh" -j "$(nproc)" 60; then
         passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+    fi
+
+    echo
+    echo "On Windows, by Wine:"
+    if ! is_debian; then
+        echo "skipped: windows.sh: needs Debian"
+    elif "$source_dir/tools/windows.sh"; then
+        listed=$(sed -n 's/^ *{"[a-z_0-9]*", "\([a-z_0-9]*\)",.*/\1/p' "$source_dir/tests/windows_skips.h" | paste -sd '|')
+        may_skip="^skipped: ($listed): "
+        run_tests "$source_dir/build/windows/build"
     else
         failed=$((failed + 1))
     fi

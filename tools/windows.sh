@@ -21,8 +21,7 @@ case ${1:-} in
     --no-build) action='none'; shift ;;
     --test) action='test'; shift ;;
 esac
-# shellcheck source=/dev/null
-[ "$(. /etc/os-release 2>/dev/null && echo "${ID:-}")" = debian ] || die "needs Debian 12 or newer"
+is_debian || die "needs Debian 12 or newer"
 
 windows_dir=$source_dir/build/windows
 toolchain=$source_dir/cmake/mingw-w64.cmake
