@@ -225,7 +225,7 @@ static int act(int count, char **arguments)
         for (int i = 2; i < count; i++)
             fwrite(arguments[i], 1, strlen(arguments[i]) + 1, stdout);
     else if (strcmp(arguments[1], "exit") == 0)
-        return atoi(arguments[2]);
+        return (int)strtol(arguments[2], NULL, 10);
     else if (strcmp(arguments[1], "wait") == 0)
         nanosleep(&(struct timespec){.tv_sec = 60}, NULL);
     return 0;

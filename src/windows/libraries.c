@@ -11,6 +11,22 @@ static const struct {
 
 static _Thread_local char last_error[64];
 
+/* Loads a DLL that stands beside the program, in the folder of the system or in one of PATH, but
+ * not in the working directory, which may be somebody else's capture. */
+static HMODULE load(const wchar_t *name)
+{
+    const DWORD usual = LOAD_LIBRARY_SEARCH_DEFAULT_DIRS;
+    HMODULE library = LoadLibraryExW(name, NULL, usual);
+    if (library != NULL)
+        return library;
+    wchar_t path[4096];
+    const wchar_t *folders = _wgetenv(L"PATH");
+    DWORD size = folders != NULL ? SearchPathW(folders, name, NULL, 4096, path, NULL) : 0;
+    return size > 0 && size < 4096
+               ? LoadLibraryExW(path, NULL, usual | LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR)
+               : NULL;
+}
+
 void *windows_dlopen(const char *name, int flags)
 {
     (void)flags;
@@ -18,7 +34,10 @@ void *windows_dlopen(const char *name, int flags)
         if (strcmp(name, names[i].linux_name) == 0)
             name = names[i].dll;
     wchar_t *wide = windows_wide(name);
-    HMODULE library = wide != NULL ? LoadLibraryW(wide) : NULL;
+    bool has_folder = strpbrk(name, "/\\") != NULL;
+    for (wchar_t *at = wide; at != NULL && (at = wcschr(at, L'/')) != NULL;)
+        *at = L'\\';
+    HMODULE library = wide == NULL ? NULL : has_folder ? LoadLibraryW(wide) : load(wide);
     if (library == NULL)
         snprintf(last_error, sizeof last_error, "error %lu", (unsigned long)GetLastError());
     free(wide);
