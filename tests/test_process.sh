@@ -72,8 +72,8 @@ for file in run/*.json run/*.jsonl; do
 done
 "$bin" info "$odd/absent" >out 2>err
 contains err '^vknerf: caf? \[31m/absent: '
-"$bin" "$odd" >out 2>err
-contains err '^vknerf: caf? \[31m: unknown command'
+"$bin" "$odd.absent" >out 2>err
+contains err '^vknerf: caf? \[31m\.absent: unknown command'
 
 # ---- limits --------------------------------------------------------------------------------------
 
