@@ -29,6 +29,7 @@ static const struct {
     {"test_base", "test_program_run", NO_SCRIPTS},
     {"test_base", "test_program_with_child", NO_SCRIPTS},
     {"test_base_text", "test_comma_locale", "Wine has no locale with a decimal comma"},
+    {"test_bench", "test_command", "starts vknerf by a script"},
     {"test_certify_trainings", "test_good", NO_SCRIPTS},
     {"test_certify_trainings", "test_low_psnr", NO_SCRIPTS},
     {"test_certify_trainings", "test_other_bits", NO_SCRIPTS},
