@@ -12,7 +12,7 @@ static const struct {
 static _Thread_local char last_error[64];
 
 /* Loads a DLL that stands beside the program, in the folder of the system or in one of PATH, but
- * not in the working directory, which may be somebody else's capture. */
+ * not in the working directory, which may be a folder that another user sent. */
 static HMODULE load(const wchar_t *name)
 {
     const DWORD usual = LOAD_LIBRARY_SEARCH_DEFAULT_DIRS;
