@@ -1,5 +1,6 @@
 /* Allocates memory with checks, grows texts, and compares what an allocation needs with what the
- * process can have. */
+ * process can have. Checks beforehand are necessary: the kernel grants more memory than there is,
+ * and kills a process that uses it. */
 #include <malloc.h>
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -82,15 +82,6 @@ static int make_command_line(const char *program, char *const arguments[], struc
     return line->failed ? ENOMEM : 0;
 }
 
-static wchar_t *widen(const char *text)
-{
-    int size = MultiByteToWideChar(CP_UTF8, 0, text, -1, NULL, 0);
-    wchar_t *wide = malloc((size_t)size * sizeof *wide);
-    if (wide != NULL)
-        MultiByteToWideChar(CP_UTF8, 0, text, -1, wide, size);
-    return wide;
-}
-
 /* ---- starting -------------------------------------------------------------------------------- */
 
 /* Returns a copy of a stream that the new process inherits; INVALID_HANDLE_VALUE: failed. */
@@ -160,21 +151,6 @@ static DWORD start_in_job(wchar_t *line, HANDLE handles[3], struct base_process 
     return 0;
 }
 
-static int errno_of(DWORD error)
-{
-    switch (error) {
-    case ERROR_FILE_NOT_FOUND:
-    case ERROR_PATH_NOT_FOUND:
-        return ENOENT;
-    case ERROR_NOT_ENOUGH_MEMORY:
-        return ENOMEM;
-    case ERROR_BAD_EXE_FORMAT:
-        return ENOEXEC;
-    default:
-        return EACCES;
-    }
-}
-
 int base_program_start(const char *program, char *const arguments[], const int streams[3], int keep,
                        struct base_process *process)
 {
@@ -183,17 +159,20 @@ int base_program_start(const char *program, char *const arguments[], const int s
     (void)keep; /* children end with this process, and need no descriptor that keeps its lock */
     *process = (struct base_process){0};
     int error = make_command_line(program, arguments, &text);
-    wchar_t *line = error == 0 ? widen(text.data) : NULL;
+    wchar_t *line = error == 0 ? windows_wide(text.data) : NULL;
+    if (error == 0 && line == NULL)
+        error = errno;
     bool have_handles = true;
     for (int i = 0; i < 3; i++) {
         handles[i] = inheritable(streams[i], i == 0);
         have_handles = have_handles && handles[i] != INVALID_HANDLE_VALUE;
     }
-    if (error == 0 && (line == NULL || !have_handles))
-        error = line == NULL ? ENOMEM : EBADF;
-    if (error == 0) {
-        DWORD failure = start_in_job(line, handles, process);
-        error = failure != 0 ? errno_of(failure) : 0;
+    if (error == 0 && !have_handles)
+        error = EBADF;
+    DWORD failure = error == 0 ? start_in_job(line, handles, process) : 0;
+    if (failure != 0) {
+        windows_fail(failure);
+        error = errno;
     }
     for (int i = 0; i < 3; i++)
         if (handles[i] != INVALID_HANDLE_VALUE)

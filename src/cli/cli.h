@@ -19,6 +19,9 @@ struct cli_words {
     char **words;
 };
 struct cli_words cli_prepare_process(int argc, char **argv);
+/* Reads the command line of this process, of which the words of main are the end: each word with a
+ * zero byte behind it. Returns its bytes, `most` at most; 0: it cannot be read. */
+size_t cli_read_command_line(char *text, size_t most);
 /* Waits for the Enter key before the program ends, if the system opened a window for its output,
  * which closes with the program: on Windows after a double click. */
 void cli_keep_window(void);

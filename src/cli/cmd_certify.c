@@ -24,17 +24,13 @@ struct words {
 
 static int read_words(struct words *words)
 {
-    FILE *file = fopen("/proc/self/cmdline", "rb");
-    size_t size = file ? fread(words->text, 1, sizeof words->text - 1, file) : 0;
+    size_t size = cli_read_command_line(words->text, sizeof words->text - 1);
     ssize_t length = readlink("/proc/self/exe", words->path, sizeof words->path - 1);
-    if (file)
-        fclose(file);
     for (size_t at = 0; at < size && words->count < MOST_WORDS; at += strlen(words->text + at) + 1)
         words->list[words->count++] = words->text + at;
-    if (length <= 0)
-        return cli_fail(VKN_ERROR, "certify: /proc/self/exe cannot be read");
-    /* Windows has no such command line, and starts no program by a loader. */
-    words->count = words->count > cli_argument_count ? words->count - cli_argument_count + 1 : 1;
+    if (length <= 0 || words->count < cli_argument_count)
+        return cli_fail(VKN_ERROR, "certify: /proc/self cannot be read");
+    words->count -= cli_argument_count - 1;
     words->list[0] = words->path;
     return VKN_OK;
 }

@@ -120,6 +120,15 @@ struct cli_words cli_prepare_process(int argc, char **argv)
     return (struct cli_words){argc, argv};
 }
 
+size_t cli_read_command_line(char *text, size_t most)
+{
+    FILE *file = fopen("/proc/self/cmdline", "rb");
+    size_t size = file ? fread(text, 1, most, file) : 0;
+    if (file)
+        fclose(file);
+    return size;
+}
+
 void cli_keep_window(void)
 {
 }

@@ -61,12 +61,8 @@ static void prepare_console(void)
 /* Returns an argument in UTF-8, with the slashes that the program uses in paths. */
 static char *to_utf8(const wchar_t *argument)
 {
-    int size = WideCharToMultiByte(CP_UTF8, 0, argument, -1, NULL, 0, NULL, NULL);
-    char *text = malloc((size_t)size + 1);
-    if (text == NULL)
-        return NULL;
-    text[WideCharToMultiByte(CP_UTF8, 0, argument, -1, text, size, NULL, NULL)] = '\0';
-    for (char *at = text; (at = strchr(at, '\\')) != NULL;)
+    char *text = windows_narrow(argument);
+    for (char *at = text; at != NULL && (at = strchr(at, '\\')) != NULL;)
         *at = '/';
     return text;
 }
@@ -91,6 +87,20 @@ struct cli_words cli_prepare_process(int argc, char **argv)
     prepare_console();
     SetConsoleCtrlHandler(on_event, TRUE);
     return read_arguments(argc, argv);
+}
+
+/* No program starts this one with words in front of its own. */
+size_t cli_read_command_line(char *text, size_t most)
+{
+    size_t size = 0;
+    for (size_t i = 0; i < cli_argument_count; i++) {
+        size_t bytes = strlen(cli_arguments[i]) + 1;
+        if (bytes > most - size)
+            return 0;
+        memcpy(text + size, cli_arguments[i], bytes);
+        size += bytes;
+    }
+    return size;
 }
 
 void cli_keep_window(void)

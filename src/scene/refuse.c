@@ -133,6 +133,12 @@ struct below {
     size_t left;      /* remaining number of folders to search */
 };
 
+static bool is_link(const char *path)
+{
+    struct stat entry;
+    return lstat(path, &entry) == 0 && S_ISLNK(entry.st_mode);
+}
+
 static vkn_status search_below(const char *folder, uint32_t depth, struct below *below)
 {
     struct dirent **entries = NULL;
@@ -143,11 +149,8 @@ static vkn_status search_below(const char *folder, uint32_t depth, struct below 
             entries[i]->d_name[0] != '.' ? base_path_join(folder, entries[i]->d_name) : NULL;
         size_t pictures = 0;
         /* Links may lead anywhere, also in circles. */
-        struct stat entry;
-        bool is_link =
-            depth > 1 && path != NULL && lstat(path, &entry) == 0 && S_ISLNK(entry.st_mode);
         bool searched = path != NULL && below->path == NULL && below->left > 0 &&
-                        status == VKN_OK && !is_link && base_is_folder(path);
+                        status == VKN_OK && base_is_folder(path) && !(depth > 1 && is_link(path));
         bool holds_scene = searched && is_scene(path);
         below->left -= searched;
         /* Unreadable folders count as empty. */

@@ -6,6 +6,12 @@
 #define TRY_AFTER     50                    /* milliseconds between two tries: 2 seconds in all */
 #define LOCKED_OFFSET 0x7fffffff00000000ull /* behind the content, which others may read */
 
+static bool names_folder(const wchar_t *path)
+{
+    DWORD attributes = GetFileAttributesW(path);
+    return attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_DIRECTORY);
+}
+
 /* ---- opening --------------------------------------------------------------------------------- */
 
 static HANDLE open_handle(const wchar_t *path, int flags)
@@ -52,9 +58,8 @@ int windows_open(const char *path, int flags, ...)
         return -1;
     HANDLE file = open_handle(wide, flags);
     DWORD error = GetLastError();
-    bool is_folder = file == INVALID_HANDLE_VALUE && error == ERROR_ACCESS_DENIED &&
-                     (GetFileAttributesW(wide) & FILE_ATTRIBUTE_DIRECTORY) != 0 &&
-                     GetFileAttributesW(wide) != INVALID_FILE_ATTRIBUTES;
+    bool is_folder =
+        file == INVALID_HANDLE_VALUE && error == ERROR_ACCESS_DENIED && names_folder(wide);
     free(wide);
     if (file != INVALID_HANDLE_VALUE)
         return open_descriptor(file, flags);
@@ -239,16 +244,14 @@ static bool replace_shared(const wchar_t *from, const wchar_t *to)
         DWORD bytes;
         wchar_t name[32768];
     } *request;
-    wchar_t *absolute = NULL;
     DWORD size = GetFullPathNameW(to, 0, NULL, NULL);
     HANDLE file = CreateFileW(from, DELETE | SYNCHRONIZE, SHARE_ALL, NULL, OPEN_EXISTING,
                               FILE_FLAG_BACKUP_SEMANTICS | FILE_FLAG_OPEN_REPARSE_POINT, NULL);
     bool replaced = false;
     request = calloc(1, sizeof *request);
     if (file != INVALID_HANDLE_VALUE && request != NULL && size > 0 && size < 32768) {
-        absolute = request->name;
         request->flags = REPLACE | POSIX_SEMANTICS;
-        request->bytes = GetFullPathNameW(to, size, absolute, NULL) * sizeof *absolute;
+        request->bytes = GetFullPathNameW(to, size, request->name, NULL) * sizeof(wchar_t);
         replaced = SetFileInformationByHandle(file, (FILE_INFO_BY_HANDLE_CLASS)RENAME_INFO_EX,
                                               request, sizeof *request);
     }
@@ -258,30 +261,37 @@ static bool replace_shared(const wchar_t *from, const wchar_t *to)
     return replaced;
 }
 
-static DWORD rename_once(const wchar_t *from, const wchar_t *to)
+/* Calls a function of Windows for two paths. */
+static int with_paths(const char *from, const char *to,
+                      BOOL (*act)(const wchar_t *from, const wchar_t *to))
 {
-    if (MoveFileExW(from, to, MOVEFILE_REPLACE_EXISTING))
-        return 0;
+    wchar_t *wide_from = windows_wide_path(from), *wide_to = windows_wide_path(to);
+    bool converted = wide_from != NULL && wide_to != NULL;
+    bool done = converted && act(wide_from, wide_to);
     DWORD error = GetLastError();
-    return is_in_use(error) && replace_shared(from, to) ? 0 : error;
+    free(wide_from);
+    free(wide_to);
+    return done ? 0 : converted ? windows_fail_path(error, to) : -1;
+}
+
+static BOOL rename_file(const wchar_t *from, const wchar_t *to)
+{
+    for (int i = 0; !MoveFileExW(from, to, MOVEFILE_REPLACE_EXISTING); i++) {
+        DWORD error = GetLastError();
+        if (is_in_use(error) && replace_shared(from, to))
+            return TRUE;
+        if (!is_in_use(error) || i == TRIES - 1 || names_folder(to)) {
+            SetLastError(error);
+            return FALSE;
+        }
+        Sleep(TRY_AFTER);
+    }
+    return TRUE;
 }
 
 int windows_rename(const char *from, const char *to)
 {
-    wchar_t *wide_from = windows_wide_path(from), *wide_to = windows_wide_path(to);
-    DWORD error = ERROR_NOT_ENOUGH_MEMORY;
-    bool converted = wide_from != NULL && wide_to != NULL;
-    for (int i = 0; converted && i < TRIES; i++) {
-        error = rename_once(wide_from, wide_to);
-        bool is_folder = GetFileAttributesW(wide_to) != INVALID_FILE_ATTRIBUTES &&
-                         (GetFileAttributesW(wide_to) & FILE_ATTRIBUTE_DIRECTORY);
-        if (!is_in_use(error) || is_folder)
-            break;
-        Sleep(TRY_AFTER);
-    }
-    free(wide_from);
-    free(wide_to);
-    return !converted ? -1 : error == 0 ? 0 : windows_fail_path(error, to);
+    return with_paths(from, to, rename_file);
 }
 
 static int remove_path(const char *path, BOOL(WINAPI *remove_it)(const wchar_t *path))
@@ -313,11 +323,6 @@ static BOOL WINAPI delete_file(const wchar_t *path)
     return DeleteFileW(path);
 }
 
-static BOOL WINAPI remove_folder(const wchar_t *path)
-{
-    return RemoveDirectoryW(path);
-}
-
 int windows_unlink(const char *path)
 {
     return remove_path(path, delete_file);
@@ -325,7 +330,7 @@ int windows_unlink(const char *path)
 
 int windows_rmdir(const char *path)
 {
-    return remove_path(path, remove_folder);
+    return remove_path(path, RemoveDirectoryW);
 }
 
 int windows_remove(const char *path)
@@ -336,15 +341,14 @@ int windows_remove(const char *path)
     return S_ISDIR(information.st_mode) ? windows_rmdir(path) : windows_unlink(path);
 }
 
+static BOOL link_file(const wchar_t *from, const wchar_t *to)
+{
+    return CreateHardLinkW(to, from, NULL);
+}
+
 int windows_link(const char *from, const char *to)
 {
-    wchar_t *wide_from = windows_wide_path(from), *wide_to = windows_wide_path(to);
-    bool converted = wide_from != NULL && wide_to != NULL;
-    bool linked = converted && CreateHardLinkW(wide_to, wide_from, NULL);
-    DWORD error = GetLastError();
-    free(wide_from);
-    free(wide_to);
-    return linked ? 0 : converted ? windows_fail(error) : -1;
+    return with_paths(from, to, link_file);
 }
 
 /* Links every entry of a folder in a new folder. */
@@ -370,15 +374,9 @@ static int link_folder(const char *target, const char *path)
     return result;
 }
 
-static int copy_file(const char *from, const char *to)
+static BOOL copy_file(const wchar_t *from, const wchar_t *to)
 {
-    wchar_t *wide_from = windows_wide_path(from), *wide_to = windows_wide_path(to);
-    bool converted = wide_from != NULL && wide_to != NULL;
-    bool copied = converted && CopyFileW(wide_from, wide_to, TRUE);
-    DWORD error = GetLastError();
-    free(wide_from);
-    free(wide_to);
-    return copied ? 0 : converted ? windows_fail(error) : -1;
+    return CopyFileW(from, to, TRUE);
 }
 
 int windows_symlink(const char *target, const char *path)
@@ -390,7 +388,8 @@ int windows_symlink(const char *target, const char *path)
         return link_folder(target, path);
     if (windows_link(target, path) == 0)
         return 0;
-    return errno == EEXIST ? -1 : copy_file(target, path); /* another disk, or one without links */
+    /* The path is on another disk, or on one without links. */
+    return errno == EEXIST ? -1 : with_paths(target, path, copy_file);
 }
 
 /* ---- open files ------------------------------------------------------------------------------ */

@@ -11,12 +11,6 @@
 /* Returns the path in UTF-16, which the caller frees; NULL: failed, errno is set. Long paths get
  * the prefix that lifts the limit of 260 characters. */
 wchar_t *windows_wide_path(const char *path);
-/* Returns text in UTF-16 or UTF-8, which the caller frees; NULL: failed, errno is set. */
-wchar_t *windows_wide(const char *text);
-char *windows_narrow(const wchar_t *text);
-
-/* Sets errno to that of an error of GetLastError, or of WSAGetLastError, and returns -1. */
-int windows_fail(DWORD error);
 /* As windows_fail. If a file stands where the path needs a folder, errno is ENOTDIR. */
 int windows_fail_path(DWORD error, const char *path);
 

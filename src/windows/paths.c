@@ -5,7 +5,7 @@
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
-int windows_fail(DWORD error)
+int windows_fail(unsigned long error)
 {
     static const struct {
         DWORD error;
@@ -19,6 +19,7 @@ int windows_fail(DWORD error)
         {ERROR_INVALID_DRIVE, ENOENT},
         {ERROR_MOD_NOT_FOUND, ENOENT},
         {ERROR_ACCESS_DENIED, EACCES},
+        {740, EACCES}, /* ERROR_ELEVATION_REQUIRED, which mingw-w64 lacks */
         {ERROR_SHARING_VIOLATION, EACCES},
         {ERROR_LOCK_VIOLATION, EAGAIN},
         {ERROR_PRIVILEGE_NOT_HELD, EPERM},

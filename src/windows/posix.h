@@ -35,6 +35,14 @@
 #undef EWOULDBLOCK
 #define EWOULDBLOCK EAGAIN
 
+/* ---- for files FILE_windows.c ---------------------------------------------------------------- */
+
+/* Return text in UTF-16 or UTF-8, which the caller frees; NULL: failed, errno is set. */
+wchar_t *windows_wide(const char *text);
+char *windows_narrow(const wchar_t *text);
+/* Sets errno to that of an error of GetLastError, or of WSAGetLastError, and returns -1. */
+int windows_fail(unsigned long error);
+
 /* ---- files ----------------------------------------------------------------------------------- */
 
 #define O_CLOEXEC   O_NOINHERIT

@@ -6,9 +6,10 @@
 char *windows_strcasestr(const char *text, const char *part)
 {
     size_t size = strlen(part);
-    for (; strlen(text) >= size; text++)
+    do
         if (_strnicmp(text, part, size) == 0)
             return (char *)(uintptr_t)text;
+    while (*text++ != '\0');
     return NULL;
 }
 
