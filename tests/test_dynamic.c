@@ -85,6 +85,8 @@ static struct trained train(const struct step_tests *tests, const struct vkn_con
     struct trained trained = {.tiny = tiny_create(tests->context, tests->folder, config)};
     const struct step *step = &trained.tiny.trainer->step;
     uint32_t used, later;
+    assert_true(config->precision == VKN_PRECISION_AUTO ||
+                step->setup.backend.precision == config->precision); /* the self-test passes */
     if (measured)
         capabilities->type = GPU_INTEGRATED;
     tiny_run(&trained.tiny, 1);

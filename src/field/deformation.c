@@ -70,7 +70,6 @@ void deformation_configure(const struct vkn_config *config, const struct field_m
     constants->deformation_input = model->deformation_input;
     constants->deformation_output = model->deformation_output;
     constants->deformation_octaves = config->dynamic.position_octaves;
-    constants->time_octaves = config->dynamic.time_octaves;
     constants->curriculum = fmaxf(config->dynamic.curriculum, 0.0f);
 }
 

@@ -121,6 +121,8 @@ void field_configure(const struct vkn_config *config, const struct field_model *
         constants->levels[i] = model->level[i];
     specialization->values[SPEC_GRID_DECAY] = config->grid.decay > 0 ? model->levels : 0;
     specialization->values[SPEC_TIME_INPUTS] = field_time_inputs(config);
+    /* The canonical field can have time inputs without a deformation, in a self-test. */
+    constants->time_octaves = config->dynamic.time_octaves;
     specialization->values[SPEC_DEFORMED] = model->deformation_layers > 0;
     specialization->values[SPEC_INPUT_GRADIENTS] = model->refined;
     if (model->deformation_layers > 0)
