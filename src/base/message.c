@@ -109,6 +109,7 @@ static void write_line(enum base_log_level level, char *line, size_t prefix)
     else {
         line[size++] = '\n';
         fwrite(line, 1, size, stderr);
+        fflush(stderr); /* Windows buffers stderr unless it is a console */
     }
     if (!nested)
         pthread_mutex_unlock(&lock);
