@@ -104,6 +104,22 @@ end_child INT 130 "stopped by Ctrl-C" berr
 contains berr 'interrupted at step [0-9]* and saved; go on with: vknerf train --resume stopped'
 contains stopped/summary.json '"status":.*"interrupted"'
 
+# ---- a window of its own, as after a double click --------------------------------------------------
+
+in_window() { # ARGUMENT ...: runs vknerf in a console of its own, and presses Enter when it waits for the key
+    code=0
+    # Its window needs explorer.exe, which keeps the output open for a while: see tools/wine.sh.
+    WINEDLLOVERRIDES=mscoree,mshtml,winemenubuilder.exe= "$VKNERF_SOURCE_DIR/tools/wine.sh" \
+        "$VKNERF_BUILD_DIR/tests/windows_console.exe" 'Press Enter' "$VKNERF_BUILD_DIR/vknerf.exe" "$@" \
+        >window 2>&1 || code=$?
+}
+in_window
+[ $code = 2 ] || fail "a double click: exit status $code: $(cat window)"
+contains window '^usage: vknerf COMMAND'
+in_window "Z:\\dropped ä"
+[ $code = 2 ] || fail "a dropped folder: exit status $code: $(cat window)"
+contains window 'vknerf: Z:/dropped ä: '
+
 # ---- certificate ---------------------------------------------------------------------------------
 
 succeeds certify --only rays --out "certificate ä" --quiet

@@ -116,9 +116,6 @@ fill_wine_root() {
     update_private_lists deb $newest_suites
     download_packages libc-bin wine64 mesa-vulkan-drivers libvulkan1
     unpack "$work/root" "$work/apt/cache/archives"/*.deb
-    # A program that opens a window, as Vulkan's loader does, would start this one for all programs. It would keep the
-    # output of the first one open until the last one ends, and a reader would wait for it.
-    rm "$work/root"/usr/lib/*/wine/x86_64-windows/explorer.exe
     # Wine's DLLs without debugging information take a third of the space, also the copies on drive C:.
     find "$work/root"/usr/lib/*/wine/x86_64-windows -type f -print0 >"$work/files"
     logged "Wine's libraries could not be stripped" xargs -0 -P 2 -n 50 -a "$work/files" $host-strip --strip-debug

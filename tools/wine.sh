@@ -25,8 +25,9 @@ unshare $rights --mount true 2>/dev/null ||
     die "mounts are not permitted here: needs root rights or user namespaces"
 
 export WINEPREFIX="$prefix" WINEDEBUG="${WINEDEBUG:--all,err+module}" LC_ALL=C.UTF-8
-# Neither .NET nor a browser, and no entries in the user's menus.
-export WINEDLLOVERRIDES="mscoree,mshtml,winemenubuilder.exe="
+# Neither .NET nor a browser, and no entries in the user's menus. A program that uses windows, as Vulkan's loader does,
+# would start explorer.exe for all programs, which would keep the output of the first one open until the last one ends.
+export WINEDLLOVERRIDES="${WINEDLLOVERRIDES-mscoree,mshtml,winemenubuilder.exe,explorer.exe=}"
 export VK_DRIVER_FILES=/usr/share/vulkan/icd.d/lvp_icd.json VK_LOADER_LAYERS_DISABLE='~implicit~'
 # Libraries of desktops complain without this folder.
 export XDG_RUNTIME_DIR="$prefix"
@@ -63,6 +64,9 @@ make_prefix() {
         >"$prefix/fonts.conf"
     # Descriptor 9 is the lock, which the wineserver would keep.
     (run wineboot --init >"$prefix.log" 2>&1 9>&-) || { cat "$prefix.log" >&2; die "wineboot failed"; }
+    # With this driver programs can open windows without a display.
+    (run reg add 'HKCU\Software\Wine\Drivers' /v Graphics /d null >>"$prefix.log" 2>&1 9>&-) ||
+        { cat "$prefix.log" >&2; die "the driver of windows cannot be set"; }
     touch "$prefix/.complete"
 }
 

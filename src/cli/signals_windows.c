@@ -40,18 +40,45 @@ static BOOL WINAPI on_event(DWORD event)
 
 /* ---- console --------------------------------------------------------------------------------- */
 
+/* Writes what was printed, until the process ends. */
+static void *flush_streams(void *nothing)
+{
+    for (;; Sleep(50)) {
+        fflush(stdout);
+        fflush(stderr);
+    }
+    return nothing;
+}
+
+/* Collects what is printed: without buffers each byte of a character would be written by itself,
+ * and a console shows no part of a character. */
+static void buffer_streams(void)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, flush_streams, NULL) != 0)
+        return;
+    pthread_detach(thread);
+    setvbuf(stdout, NULL, _IOFBF, BUFSIZ);
+    setvbuf(stderr, NULL, _IOFBF, BUFSIZ);
+}
+
 /* Lets a console understand UTF-8 and the escape sequences of progress and colours. */
 static void prepare_console(void)
 {
+    bool is_console = false;
     static const DWORD streams[] = {STD_OUTPUT_HANDLE, STD_ERROR_HANDLE};
     SetConsoleOutputCP(CP_UTF8);
     SetConsoleCP(CP_UTF8);
     for (size_t i = 0; i < 2; i++) {
         DWORD mode;
-        if (GetConsoleMode(GetStdHandle(streams[i]), &mode) &&
-            SetConsoleMode(GetStdHandle(streams[i]), mode | ENABLE_VIRTUAL_TERMINAL_PROCESSING))
+        if (!GetConsoleMode(GetStdHandle(streams[i]), &mode))
+            continue;
+        is_console = true;
+        if (SetConsoleMode(GetStdHandle(streams[i]), mode | ENABLE_VIRTUAL_TERMINAL_PROCESSING))
             setenv("TERM", "xterm", 0); /* by which the progress knows a terminal */
     }
+    if (is_console)
+        buffer_streams();
     for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++)
         _setmode(stream, _O_BINARY); /* lines end in a line feed, and bytes stay as they are */
 }
@@ -109,9 +136,9 @@ void cli_keep_window(void)
     /* Started by a double click or a dropped folder, the program is alone on its console. */
     if (GetConsoleProcessList(processes, 2) != 1 || !isatty(STDIN_FILENO))
         return;
-    printf(
-        "\nvknerf is a program for the command line: open a terminal in this folder, or drag the "
-        "folder\nof a scene onto vknerf.exe to train it. Press Enter to close this window.\n");
+    printf("\nvknerf is a program for the command line: open a terminal in this folder, or\n"
+           "drag the folder of a scene onto vknerf.exe to train it. Press Enter to close\n"
+           "this window.\n");
     fflush(stdout);
     (void)getchar();
 }
