@@ -68,6 +68,10 @@ static inline FILE *test_freopen(const char *path, const char *mode, FILE *strea
 }
 #define freopen test_freopen
 
+/* A test that replaces dlopen, for a library that is missing, leaves the function as it is. */
+#undef dlopen
+#define dlopen test_dlopen
+
 /* ---- what Windows lacks ---------------------------------------------------------------------- */
 
 /* Fails as a system call that does not exist. */

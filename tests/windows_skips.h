@@ -7,7 +7,6 @@
 #define NO_LIMITS  "Windows has no limits of memory and of file sizes"
 #define ODD_NAMES  "names of Windows contain no <>:\"|?*, and are Unicode"
 #define NO_SCRIPTS "Windows starts no scripts and sends no signals"
-#define NO_EXPAT   "the tests of Windows have no libexpat"
 #define SAME_CASE  "names of Windows that differ only in case are the same"
 #define NO_LINKS   "Windows links only files that are there, by second names"
 #define NO_SHADERC "the tests of Windows have no shaderc"
@@ -46,18 +45,7 @@ static const struct {
     {"test_gpu_shaders", "test_pipes", NO_PIPES},
     {"test_gpu_specialize", "test_layers", NO_SHADERC},
     {"test_gpu_specialize", "test_packed_sums", NO_SHADERC},
-    {"test_import", "test_no_expat", NO_FORK},
-    {"test_import", "test_metashape", NO_EXPAT},
-    {"test_import", "test_metashape_unit", NO_EXPAT},
-    {"test_import", "test_metashape_fisheye", NO_EXPAT},
-    {"test_import", "test_metashape_parts", NO_EXPAT},
-    {"test_import", "test_metashape_components", NO_EXPAT},
-    {"test_import", "test_metashape_spherical", NO_EXPAT},
-    {"test_import", "test_metashape_refused", NO_EXPAT},
-    {"test_import", "test_realitycapture", NO_EXPAT},
-    {"test_import", "test_realitycapture_refused", NO_EXPAT},
-    {"test_import", "test_no_memory", NO_EXPAT},
-    {"test_import", "test_damaged", NO_EXPAT},
+    {"test_import", "test_no_expat", "the program for Windows contains libexpat"},
     {"test_inspect", "test_drawing_is_escaped", ODD_NAMES},
     {"test_masks", "test_find", SAME_CASE},
     {"test_masks", "test_find_for_captures", SAME_CASE},
