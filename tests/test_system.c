@@ -155,6 +155,8 @@ static void test_stat(void **state)
     assert_true(fabs((double)(time(NULL) - other.st_mtim.tv_sec)) < 60);
     assert_int_equal(stat(folder->path, &file), 0);
     assert_true(S_ISDIR(file.st_mode) && !S_ISREG(file.st_mode));
+    assert_int_equal(stat(temporary_path(folder, "\xff"), &other), -1); /* not UTF-8 */
+    assert_int_equal(errno, ENOENT);
     assert_int_equal(open(path, O_WRONLY | O_CREAT | O_EXCL, 0666), -1);
     assert_int_equal(errno, EEXIST);
     assert_content(path, "12345");
