@@ -1,4 +1,4 @@
-# Finds dependencies and defines the targets vknerf-vulkan, vknerf-cjson, vknerf-stb, vknerf-png and vknerf-jpeg.
+# Finds dependencies and defines the targets vknerf-vulkan, vknerf-cjson, vknerf-stb, vknerf-png, vknerf-jpeg and vknerf-expat.
 
 find_package(Threads REQUIRED)
 
@@ -93,3 +93,18 @@ if(NOT VKNERF_JPEG_INCLUDE OR NOT VKNERF_JPEG_LIBRARY)
     message(FATAL_ERROR "vknerf needs libjpeg-turbo: install libjpeg-dev")
 endif()
 add_dependency(jpeg ${VKNERF_JPEG_INCLUDE} ${VKNERF_JPEG_LIBRARY})
+
+# ---- libexpat ------------------------------------------------------------------------------------
+# Loaded at run time where the system has a package of it; part of the program for Windows.
+
+add_library(vknerf-expat INTERFACE)
+if(WIN32)
+    find_path(VKNERF_EXPAT_INCLUDE expat.h)
+    find_library(VKNERF_EXPAT_LIBRARY NAMES libexpat.a)
+    if(NOT VKNERF_EXPAT_INCLUDE OR NOT VKNERF_EXPAT_LIBRARY)
+        message(FATAL_ERROR "vknerf for Windows needs a static libexpat: run tools/windows.sh")
+    endif()
+    target_include_directories(vknerf-expat SYSTEM INTERFACE ${VKNERF_EXPAT_INCLUDE})
+    target_compile_definitions(vknerf-expat INTERFACE XML_STATIC)
+    target_link_libraries(vknerf-expat INTERFACE ${VKNERF_EXPAT_LIBRARY})
+endif()

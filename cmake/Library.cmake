@@ -4,7 +4,7 @@
 # Shared dependencies: static ones may not be position-independent, and their functions would be exported. A DLL
 # contains its dependencies.
 if(WIN32)
-    set(library_dependencies vknerf-cjson vknerf-png vknerf-jpeg)
+    set(library_dependencies vknerf-cjson vknerf-expat vknerf-png vknerf-jpeg)
 else()
     find_library(VKNERF_CJSON_SHARED_LIBRARY NAMES libcjson.so cjson)
     find_library(VKNERF_PNG_SHARED_LIBRARY NAMES libpng.so png)

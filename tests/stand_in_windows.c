@@ -1,6 +1,6 @@
-/* stand_in_windows: acts for the shell scripts by which tests replace COLMAP and ffmpeg, because
- * Windows starts no scripts. PROGRAM.exe does what the script PROGRAM beside it does: that of
- * fake_colmap.sh, test_video.c or test_frames.c. */
+/* stand_in_windows: acts for the shell scripts by which tests replace COLMAP, ffmpeg and vknerf,
+ * because Windows starts no scripts. PROGRAM.exe does what the script PROGRAM beside it does: that
+ * of fake_colmap.sh, fake_vknerf.sh, test_video.c, test_frames.c or test_prepare_hostile.c. */
 #include <dirent.h>
 #include <process.h>
 #include <unistd.h>
@@ -236,6 +236,63 @@ static int act_for_colmap(char **arguments, int count)
     return 0;
 }
 
+/* ---- vknerf ---------------------------------------------------------------------------------- */
+
+/* Returns the value of a variable of the environment that the test sets, or `other`. */
+static const char *variable(const char *name, const char *other)
+{
+    const char *value = getenv(name);
+    return value != NULL ? value : other;
+}
+
+static int act_for_training(const char *out)
+{
+    const char *psnr = variable("FAKE_PSNR", ""), *name = base_path_name(out);
+    bool is_other = variable("FAKE_BITS", "")[0] == '1' && strcmp(name, "second") == 0;
+    char *from = base_format("%s/%s.safetensors", variable("FAKE_CHECKPOINTS", ""),
+                             is_other ? "second" : "first");
+    char *summary = base_format("{\"psnr\": %s, \"path\": \"fake\", \"passes\": []}\n", psnr);
+    char *data = NULL;
+    size_t size = 0;
+    if (psnr[0] == '\0')
+        return 3;
+    write_file(base_path_join(out, "summary.json"), "w", summary, strlen(summary));
+    if (base_file_read(from, 1 << 20, &data, &size) != VKN_OK)
+        return 97;
+    write_file(base_path_join(out, "checkpoint.safetensors"), "w", data, size);
+    return 0;
+}
+
+static int act_for_vknerf(char **arguments, int count)
+{
+    const char *command = arguments[1], *out = value_of(arguments, count, "--out");
+    bool is_training = strcmp(command, "train") == 0;
+    if (strcmp(command, "certify") == 0 &&
+        strcmp(value_of(arguments, count, "--part"), "device") == 0)
+        printf("{\"device\": {\"name\": \"fake\", \"type\": \"cpu\", \"driver\": \"none\", "
+               "\"float16\": true, \"cooperative_matrix\": false}}\n");
+    if (!is_training && strcmp(command, "bench") != 0)
+        return 0;
+    base_make_folder(out);
+    if (is_training)
+        return act_for_training(out);
+    char *results =
+        base_format("{\"results\": [{\"case\": \"c\", \"path\": \"p\", \"fault\": \"%s\"}]}\n",
+                    variable("FAKE_FAULT", ""));
+    write_file(base_path_join(out, "bench.json"), "w", results, strlen(results));
+    return (int)strtol(variable("FAKE_STATUS", "0"), NULL, 10);
+}
+
+/* Writes the file that a script of test_prepare_hostile.c names, beside the script. */
+static int act_for_cat(const char *name)
+{
+    char *data = NULL, *path = base_format("%s/%.*s", here, (int)strcspn(name, "\""), name);
+    size_t size = 0;
+    if (base_file_read(path, 1 << 20, &data, &size) != VKN_OK)
+        return 96;
+    return fwrite(data, 1, size, stdout) == size ? 0 : 95;
+}
+
 int main(int count, char **arguments)
 {
     char program[4096] = "";
@@ -250,7 +307,12 @@ int main(int count, char **arguments)
     char *script = base_format("%.*s", (int)size - 4, program), *text = read_file(script);
     _setmode(0, O_BINARY);
     _setmode(1, O_BINARY);
+    const char *cat = "exec /bin/cat \"${0%/*}/", *shown = strstr(text, cat);
+    if (shown != NULL)
+        return act_for_cat(shown + strlen(cat));
     if (strstr(text, "COLMAP") != NULL)
         return act_for_colmap(arguments, count);
+    if (strstr(text, "FAKE_PSNR") != NULL)
+        return act_for_vknerf(arguments, count);
     return act_for_ffmpeg(arguments, count, strstr(text, "arguments") != NULL);
 }

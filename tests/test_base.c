@@ -148,24 +148,36 @@ static void test_make_folder(void **state)
     char *below = base_path_join(folder->path, "file/two");
     assert_int_equal(base_make_folder(below), VKN_BAD_INPUT);
     assert_error("/file: cannot make this folder: a file of that name is in the way");
+    bool exists = true;
+    assert_ok(base_file_find(below, &exists));
+    assert_false(exists);
+    assert_ok(base_file_find(folder->path, &exists));
+    assert_false(exists);
+    free(below);
+    assert_int_equal(base_make_folder(""), VKN_BAD_INPUT);
+    assert_int_equal(base_make_folder("/proc/nothing/here"), VKN_BAD_INPUT);
+    assert_error("/proc/nothing: cannot make this folder: ");
+}
+
+/* Links that lead nowhere: to themselves, or to a file that is absent. */
+static void test_links_nowhere(void **state)
+{
+    struct temporary *folder = *state;
     char *loop = base_path_join(folder->path, "loop");
     assert_int_equal(symlink("loop", loop), 0);
     assert_true(base_file_exists(loop)); /* base_file_exists() cannot tell */
     bool exists = true;
     assert_int_equal(base_file_find(loop, &exists), VKN_BAD_INPUT);
     assert_error("/loop: cannot be examined: Too many levels of symbolic links");
-    assert_ok(base_file_find(below, &exists));
-    assert_false(exists);
-    assert_ok(base_file_find(folder->path, &exists));
-    assert_false(exists);
     assert_false(base_is_folder(loop));
     assert_int_not_equal(base_make_folder(loop), VKN_OK);
     assert_error("/loop: cannot make this folder: Too many levels of symbolic links");
     free(loop);
-    free(below);
-    assert_int_equal(base_make_folder(""), VKN_BAD_INPUT);
-    assert_int_equal(base_make_folder("/proc/nothing/here"), VKN_BAD_INPUT);
-    assert_error("/proc/nothing: cannot make this folder: ");
+    assert_int_equal(chdir(folder->path), 0);
+    assert_int_equal(symlink("not there", "link"), 0);
+    assert_int_equal(base_make_last_folder("link/scene"), VKN_BAD_INPUT);
+    assert_error(": cannot make this folder: ");
+    assert_int_equal(chdir("/"), 0);
 }
 
 /* base_make_last_folder() creates no missing parents, except `runs`, the default folder of runs. */
@@ -173,11 +185,10 @@ static void test_make_last_folder(void **state)
 {
     struct temporary *folder = *state;
     static const char *const refused[] = {"mistyped/scene", "mistyped/a/scene//",
-                                          "mistyped/runs/scene", "link/scene", "mistyped/scene/"};
+                                          "mistyped/runs/scene", "mistyped/scene/"};
     static const char *const made[] = {"scene",      "scene/",       "scene//a",
                                        "runs/scene", "scene/runs/b", "./here"};
     assert_int_equal(chdir(folder->path), 0);
-    assert_int_equal(symlink("not there", "link"), 0);
     for (size_t i = 0; i < BASE_COUNT(refused); i++) {
         assert_int_equal(base_make_last_folder(refused[i]), VKN_BAD_INPUT);
         assert_error(": cannot make this folder: ");
@@ -250,8 +261,14 @@ static void test_read_pipes(void **state)
     assert_string_equal(data, "piped");
     free(data);
     assert_int_equal(waitpid(writer, NULL, 0), writer);
+}
+
+static void test_read_beginning(void **state)
+{
+    const char *path = temporary_text(*state, "text", "12345");
     uint64_t file_size = 0;
-    path = temporary_text(folder, "text", "12345");
+    uint8_t head[4];
+    size_t size = 0;
     assert_ok(base_file_read_beginning(path, head, sizeof(head), &size, &file_size));
     assert_true(size == 4 && file_size == 5 && memcmp(head, "1234", 4) == 0);
 }
@@ -857,9 +874,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_log_threshold, temporary_setup, temporary_teardown),
         cmocka_unit_test(test_paths),
         cmocka_unit_test_setup_teardown(test_make_folder, temporary_setup, temporary_teardown),
+        cmocka_unit_test_setup_teardown(test_links_nowhere, temporary_setup, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_make_last_folder, temporary_setup, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_read_errors, temporary_setup, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_read_pipes, temporary_setup, temporary_teardown),
+        cmocka_unit_test_setup_teardown(test_read_beginning, temporary_setup, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_replace, temporary_setup, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_replace_flushes, temporary_setup, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_replace_by_stream, temporary_setup,

@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "bench/internal.h"
+#include "own_program.h"
 #include "report/report.h"
 #include "shared/layout.h"
 
@@ -814,24 +815,18 @@ static void test_sampling_chart(void **state)
 static void test_command(void **state)
 {
     (void)state;
-    const char *program = getenv("VKNERF_BIN");
-    char command[512], output[1 << 16];
-    assert_non_null(program);
-    snprintf(command, sizeof(command),
-             "'%s' bench --suite grid --quick --precision fp32 --batch 512 --json", program);
-    unsetenv("LD_LIBRARY_PATH");      /* the sanitizers' library path must not reach the shell */
-    FILE *pipe = popen(command, "r"); // NOLINT(cert-env33-c): ours
-    assert_non_null(pipe);
-    size_t size = fread(output, 1, sizeof(output) - 1, pipe);
-    output[size] = 0;
-    assert_int_equal(pclose(pipe), 0);
     const char *end = NULL;
+    char how[BASE_HOW_SIZE],
+        *output = own_program_run("bench --suite grid --quick --precision fp32 --batch 512 --json",
+                                  STDERR_FILENO, how);
+    assert_string_equal(how, "");
     cJSON *bench = cJSON_ParseWithOpts(output, &end, false);
     assert_non_null(bench);
     assert_string_equal(end, "\n");
     assert_int_equal(output[0], '{');
     check_all(bench);
     cJSON_Delete(bench);
+    free(output);
 }
 
 static void test_quartiles(void **state)

@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cjson/cJSON.h>
 #include <vknerf/certify.h>
@@ -31,14 +32,33 @@ static void write_checkpoint(const char *name, float value)
     assert_int_equal(safetensors_write(path, &tensor, 1, NULL, 0), VKN_OK);
 }
 
+static char *program; /* the script */
+
+/* Copies the script into the folder, as a program that is found in PATH. */
+static bool make_program(void)
+{
+    char *from = base_format("%s/tests/fake_vknerf.sh", getenv("VKNERF_SOURCE_DIR"));
+    char *to = base_path_join(folder, "vknerf"), *script = NULL;
+    size_t size = 0;
+    bool made = base_file_read(from, 1 << 20, &script, &size) == VKN_OK &&
+                base_file_replace(to, script, size) == VKN_OK && chmod(to, 0700) == 0;
+    char *path = base_format("%s:/usr/bin:/bin", folder);
+    setenv("PATH", path, 1);
+    program = base_program_find("vknerf");
+    free(path);
+    free(script);
+    free(to);
+    free(from);
+    return made && program != NULL;
+}
+
 /* Makes a certificate, which the caller deletes. */
 static cJSON *certify(const char *only)
 {
-    char script[512], out[128], *text = NULL;
+    char out[128], *text = NULL;
     static int number;
-    snprintf(script, sizeof script, "%s/tests/fake_vknerf.sh", getenv("VKNERF_SOURCE_DIR"));
     snprintf(out, sizeof out, "%s/%d", folder, number++);
-    const char *const command[] = {script};
+    const char *const command[] = {program};
     const struct vkn_job job = {.size = sizeof job, .quiet = true};
     const struct vkn_certify_params params = {.size = sizeof params,
                                               .job = &job,
@@ -187,7 +207,7 @@ int main(void)
         cmocka_unit_test(test_bench),      cmocka_unit_test(test_no_part),
         cmocka_unit_test(test_bad_params),
     };
-    if (!mkdtemp(folder))
+    if (!mkdtemp(folder) || !make_program())
         return 1;
     unsetenv("LD_LIBRARY_PATH"); /* the sanitizers' library path must not reach the shell */
     setenv("FAKE_CHECKPOINTS", folder, 1);
@@ -195,5 +215,6 @@ int main(void)
     write_checkpoint("second", 2);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     remove_tree(folder);
+    free(program);
     return failed;
 }

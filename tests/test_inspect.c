@@ -639,20 +639,32 @@ static void test_drawing(void **state)
 }
 
 /* A path with characters that XML must escape. */
-static void test_drawing_is_escaped(void **state)
+/* Checks that the drawing of a capture in the folder `name` has `text` for its path, and not
+ * `name`. */
+static void check_escaped(struct temporary *folder, const char *name, const char *text)
 {
-    struct temporary *folder = *state, inner = {.text_count = 0};
-    snprintf(inner.path, sizeof(inner.path), "%.40s/a<b>&amp;", folder->path);
+    struct temporary inner = {.text_count = 0};
+    snprintf(inner.path, sizeof(inner.path), "%.40s/%s", folder->path, name);
     write_scene(&inner, &good);
     char *file = temporary_path(folder, "rig.svg"), *svg = NULL;
     size_t size = 0;
     cJSON_Delete(inspect(&inner, file));
     assert_ok(base_file_read(file, 1 << 20, &svg, &size));
-    assert_null(strstr(svg, "a<b>"));
-    assert_non_null(strstr(svg, "/a&lt;b&gt;&amp;amp;</text>"));
+    assert_null(strstr(svg, name));
+    assert_non_null(strstr(svg, text));
     free(svg);
     for (size_t i = 0; i < inner.text_count; i++)
         free(inner.texts[i]);
+}
+
+static void test_drawing_is_escaped(void **state)
+{
+    check_escaped(*state, "b&amp;'", "/b&amp;amp;&#39;</text>");
+}
+
+static void test_names_of_unix(void **state)
+{
+    check_escaped(*state, "a<b>&amp;", "/a&lt;b&gt;&amp;amp;</text>");
 }
 
 int main(void)
@@ -660,15 +672,25 @@ int main(void)
 #define TEST(function) \
     cmocka_unit_test_setup_teardown(function, temporary_setup, temporary_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_good),           TEST(test_lenses),
-        TEST(test_panoramas),      TEST(test_spread),
-        TEST(test_images),         TEST(test_deleted_images),
-        TEST(test_masks),          TEST(test_poses),
-        TEST(test_scale),          TEST(test_intrinsics),
-        TEST(test_nothing_to_see), TEST(test_points),
-        TEST(test_drawing),        TEST(test_drawing_is_escaped),
-        TEST(test_times),          TEST(test_unread_keys),
-        TEST(test_models),         TEST(test_far_from_the_origin),
+        TEST(test_good),
+        TEST(test_lenses),
+        TEST(test_panoramas),
+        TEST(test_spread),
+        TEST(test_images),
+        TEST(test_deleted_images),
+        TEST(test_masks),
+        TEST(test_poses),
+        TEST(test_scale),
+        TEST(test_intrinsics),
+        TEST(test_nothing_to_see),
+        TEST(test_points),
+        TEST(test_drawing),
+        TEST(test_drawing_is_escaped),
+        TEST(test_names_of_unix),
+        TEST(test_times),
+        TEST(test_unread_keys),
+        TEST(test_models),
+        TEST(test_far_from_the_origin),
     };
     return cmocka_run_group_tests_name("inspect", tests, NULL, NULL);
 }

@@ -101,21 +101,28 @@ static void test_alpha(void **state)
 }
 
 /* A missing mask is not searched for among the images. */
+static void assert_no_mask(struct temporary *folder, const char *name)
+{
+    const struct scene_options options = {.path = folder->path};
+    char *text =
+        base_format("{\"fl_x\": 4, \"frames\": [{\"file_path\": \"a.png\", \"mask_path\": \"%s\","
+                    "\"transform_matrix\": " POSE "}]}",
+                    name);
+    temporary_picture(folder, "a.png", 4, 2, 1);
+    temporary_text(folder, "transforms_train.json", text);
+    free(text);
+    assert_open_fails(&options, "transforms_train.json: frames[0].mask_path: no file ");
+}
+
 static void test_no_mask(void **state)
 {
-    struct temporary *folder = *state;
-    const struct scene_options options = {.path = folder->path};
-    static const char *const names[] = {"masks/a.png", "a.jpg", "A.PNG"};
-    temporary_picture(folder, "a.png", 4, 2, 1);
-    for (size_t i = 0; i < BASE_COUNT(names); i++) {
-        char *text = base_format(
-            "{\"fl_x\": 4, \"frames\": [{\"file_path\": \"a.png\", \"mask_path\": \"%s\","
-            "\"transform_matrix\": " POSE "}]}",
-            names[i]);
-        temporary_text(folder, "transforms_train.json", text);
-        free(text);
-        assert_open_fails(&options, "transforms_train.json: frames[0].mask_path: no file ");
-    }
+    assert_no_mask(*state, "masks/a.png");
+    assert_no_mask(*state, "a.jpg");
+}
+
+static void test_no_mask_other_case(void **state)
+{
+    assert_no_mask(*state, "A.PNG");
 }
 
 /* 16-bit masks may use 0 and 1, too. */
@@ -196,10 +203,15 @@ static void test_find(void **state)
     assert_found(folder, "in.one/b", "in.one/b.png");
     assert_found(folder, "in.one/c", NULL);
     assert_found(folder, "b.jpg", NULL);
-    temporary_text(folder, "c.JPG.PNG", "");
-    assert_found(folder, "c.jpg", "c.JPG.PNG");
     temporary_text(folder, "d.jpeg", "");
     assert_found(folder, "d.png", "d.jpeg");
+}
+
+static void test_find_any_case(void **state)
+{
+    struct temporary *folder = *state;
+    temporary_text(folder, "c.JPG.PNG", "");
+    assert_found(folder, "c.jpg", "c.JPG.PNG");
     temporary_text(folder, "e.JPG", "");
     temporary_text(folder, "E.jpg", "");
     struct finder *finder = NULL;
@@ -212,9 +224,8 @@ static void test_find(void **state)
 }
 
 /* COLMAP's masks are in a folder beside the images. */
-static void test_find_for_captures(void **state)
+static void check_captures(struct temporary *folder, const char *masks)
 {
-    struct temporary *folder = *state;
     const uint8_t values[6] = {0};
     char name[] = "left/a.jpg";
     struct transforms_frame frame = {.file_path = name};
@@ -222,15 +233,25 @@ static void test_find_for_captures(void **state)
     frame.image_path = temporary_picture(folder, "images/left/a.png", 6, 4, 0);
     assert_ok(capture_measure(folder->path, NULL, &transforms));
     assert_null(frame.mask_path);
-    char *mask = write_mask(folder, "Masks/left/a.jpg.png", values, 3, 2); /* any case */
+    char *mask = write_mask(folder, masks, values, 3, 2);
     assert_ok(capture_measure(folder->path, NULL, &transforms));
     assert_string_equal(frame.mask_path, mask);
     assert_false(frame.mask_inverted);
     free(frame.mask_path);
-    write_mask(folder, "Masks/left/a.jpg.png", values, 2, 3);
+    write_mask(folder, masks, values, 2, 3);
     assert_int_equal(capture_measure(folder->path, NULL, &transforms), VKN_BAD_INPUT);
     assert_error("a.jpg.png: this mask of 2x3 pixels does not fit its image of 6x4");
     free(frame.mask_path);
+}
+
+static void test_find_for_captures(void **state)
+{
+    check_captures(*state, "masks/left/a.jpg.png");
+}
+
+static void test_captures_any_case(void **state)
+{
+    check_captures(*state, "Masks/left/a.jpg.png");
 }
 
 /* ---- downscaling ----------------------------------------------------------------------------- */
@@ -383,7 +404,9 @@ int main(void)
         TEST(test_whole_factors),
         TEST(test_wrong_sizes),
         TEST(test_find),
+        TEST(test_find_any_case),
         TEST(test_find_for_captures),
+        TEST(test_captures_any_case),
         TEST(test_downscale),
         TEST(test_scene),
         TEST(test_lens_limits),
@@ -392,6 +415,7 @@ int main(void)
         TEST(test_alpha),
         TEST(test_wide),
         TEST(test_no_mask),
+        TEST(test_no_mask_other_case),
     };
     return cmocka_run_group_tests_name("masks", tests, NULL, NULL);
 }

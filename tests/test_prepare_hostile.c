@@ -76,14 +76,27 @@ static void keep_line(void *context, enum vkn_log_level level, const char *line)
         snprintf(logged, sizeof(logged), "%s", line);
 }
 
+/* Makes five photographs, a folder with the name of one, and two files that cannot be decoded. */
+static struct request damaged_pictures(struct temporary *folder)
+{
+    struct request request = five_pictures(folder);
+    assert_ok(base_make_folder(temporary_path(folder, "given/a.jpg")));
+    temporary_text(folder, "given/i.jpg", "");
+    /* 40000x40000 pixels. */
+    temporary_file(folder, "given/k.png",
+                   "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x9c\x40\0\0\x9c\x40\x08\6\0\0\0"
+                   "\121\014\016\005\0\0\0\0IDAT",
+                   41);
+    return request;
+}
+
 /* Broken and cyclic links, links to devices, folders, pipes, sockets and files that cannot be
  * decoded are named, left out and never opened: opening a pipe would block for ever. */
 static void test_odd_entries(void **state)
 {
     struct temporary *folder = *state;
-    struct request request = five_pictures(folder);
+    struct request request = damaged_pictures(folder);
     const struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "b.png"};
-    assert_ok(base_make_folder(temporary_path(folder, "given/a.jpg")));
     assert_int_equal(chdir(request.params.pictures), 0);
     int sock = socket(AF_UNIX, SOCK_STREAM, 0);
     assert_int_equal(bind(sock, (const struct sockaddr *)&address, sizeof(address)), 0);
@@ -95,13 +108,7 @@ static void test_odd_entries(void **state)
     assert_int_equal(symlink("/dev/tty", "g.png"), 0);
     assert_int_equal(symlink("c.jpg", "h.tiff"), 0);  /* must not make prepare look for ffmpeg */
     assert_int_equal(symlink("p0.png", "p5.png"), 0); /* a photograph */
-    temporary_text(folder, "given/i.jpg", "");
     temporary_text(folder, "given/j\n\033[31m.png", "\x89PNG broken");
-    /* 40000x40000 pixels. */
-    temporary_file(folder, "given/k.png",
-                   "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x9c\x40\0\0\x9c\x40\x08\6\0\0\0"
-                   "\121\014\016\005\0\0\0\0IDAT",
-                   41);
     vkn_log_to(keep_line, NULL);
     assert_ok(prepare(&request));
     vkn_log_to(NULL, NULL);
@@ -113,6 +120,21 @@ static void test_odd_entries(void **state)
         "directory) and 7 more, which prepare.json lists"));
     char *record = content(folder, "scene/prepare.json");
     assert_non_null(strstr(record, "\"e.jpg\":\t\"Too many levels of symbolic links\""));
+    free(record);
+    assert_int_equal(chdir("/"), 0);
+}
+
+static void test_damaged_pictures(void **state)
+{
+    struct temporary *folder = *state;
+    struct request request = damaged_pictures(folder);
+    vkn_log_to(keep_line, NULL);
+    assert_ok(prepare(&request));
+    vkn_log_to(NULL, NULL);
+    assert_int_equal(request.result.pictures, 5);
+    assert_non_null(strstr(logged, "given: 3 of 8 photographs cannot be used and are left out: "
+                                   "a.jpg (Is a directory), i.jpg (empty file), k.png ("));
+    char *record = content(folder, "scene/prepare.json");
     assert_non_null(strstr(record, "40000x40000 pixels are more than the limit"));
     free(record);
     /* A second preparation keeps the record. */
@@ -122,7 +144,6 @@ static void test_odd_entries(void **state)
     record = content(folder, "scene/prepare.json");
     assert_non_null(strstr(record, "\"i.jpg\":\t\"empty file\""));
     free(record);
-    assert_int_equal(chdir("/"), 0);
 }
 
 /* Nothing is written or removed through links in a scene's folder that came from elsewhere. */
@@ -435,6 +456,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_killed, set_up, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_odd_entries, set_up, temporary_teardown),
+        cmocka_unit_test_setup_teardown(test_damaged_pictures, set_up, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_own_folder, set_up, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_long_names, set_up, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_cut_off, set_up, temporary_teardown),

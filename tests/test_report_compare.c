@@ -370,10 +370,9 @@ static void longest_times(void **state)
     free(page);
 }
 
-static void hostile_runs(void **state)
+/* Checks the page of a run with hostile values in its files, whose folder is `name`. */
+static void check_hostile(struct temporary *folder, const char *name, const char *escaped)
 {
-    struct temporary *folder = *state;
-    static const char name[] = "<script>alert('x')&\"\x01\xff]]>";
     static const char json[] =
         "{\"scene\": \"<b>\", \"<i>\": \"</td>\", \"device\": \"<u>&\", \"path\": \"<p>\"}";
     static const char summary[] =
@@ -393,10 +392,21 @@ static void hostile_runs(void **state)
     assert_null(strstr(page, "<img src=x"));
     assert_null(strchr(page, 1));
     assert_null(strstr(page, "\xff"));
-    assert_has(page, "&lt;script&gt;alert(&#39;x&#39;)&amp;&quot;\xef\xbf\xbd\xef\xbf\xbd]]&gt;");
+    assert_has(page, escaped);
     assert_has(page, "not inside the run directory");
     assert_sliders(page, 2);
     free(page);
+}
+
+static void hostile_runs(void **state)
+{
+    check_hostile(*state, "it's & ]] &lt;", "it&#39;s &amp; ]] &amp;lt;");
+}
+
+static void names_of_unix(void **state)
+{
+    check_hostile(*state, "<script>alert('x')&\"\x01\xff]]>",
+                  "&lt;script&gt;alert(&#39;x&#39;)&amp;&quot;\xef\xbf\xbd\xef\xbf\xbd]]&gt;");
 }
 
 static void refuse(const char *const *runs, size_t count, const char *out, const char *part)
@@ -573,6 +583,7 @@ int main(void)
         CASE(many_settings),
         CASE(longest_times),
         CASE(hostile_runs),
+        CASE(names_of_unix),
         CASE(damaged_runs),
         CASE(many_runs),
         CASE(strip_of_pictures),

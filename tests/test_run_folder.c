@@ -1,16 +1,13 @@
 /* Tests run folders: ownership and locks, what is saved and when, and what failed or killed runs
- * leave behind. Full disks and a stopped clock are simulated by this program's own fsync, open and
- * time. */
+ * leave behind. Full disks and a stopped clock are simulated: the linker replaces fsync, open and
+ * localtime_r (its option --wrap). Other processes are this program itself (act). */
+#define _GNU_SOURCE // NOLINT(bugprone-reserved-identifier): declares pipe2
 #include "step_fixture.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
 
 #include <cjson/cJSON.h>
@@ -28,10 +25,11 @@ static struct {
     unsigned full_at, full_from; /* numbers of the saves that find the disk full; 0: none */
     unsigned stop_at, vanish_at; /* number of the save that stops the run, or removes its folder */
     unsigned open_pictures;      /* images that can still be opened */
+    int checkpoint;              /* descriptor of the latest temporary file of a checkpoint */
     char *folder;
     bool old_model; /* a checkpoint existed when the folder was removed */
     volatile sig_atomic_t stop;
-} faults = {.open_pictures = UINT_MAX};
+} faults = {.open_pictures = UINT_MAX, .checkpoint = -1};
 
 static bool exists(const char *folder, const char *name)
 {
@@ -41,18 +39,18 @@ static bool exists(const char *folder, const char *name)
     return found;
 }
 
-static bool is_checkpoint(int descriptor)
-{
-    char link[64], path[512] = "";
-    snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
-    ssize_t size = readlink(link, path, sizeof path - 1);
-    return size > 0 && strstr(path, "/checkpoint.safetensors.") != NULL;
-}
+/* The names that the linker gives to a replaced function and to its replacement. On Windows macros
+ * rename the functions. */
+#define JOIN(prefix, name) prefix##name
+#define REAL(name)         JOIN(__real_, name)
+#define REPLACEMENT(name)  JOIN(__wrap_, name)
 
-int fsync(int descriptor)
+int REAL(fsync)(int descriptor);
+int REPLACEMENT(fsync)(int descriptor);
+int REPLACEMENT(fsync)(int descriptor)
 {
-    if (!is_checkpoint(descriptor))
-        return (int)syscall(SYS_fsync, descriptor);
+    if (descriptor != faults.checkpoint)
+        return REAL(fsync)(descriptor);
     unsigned save = ++faults.saves;
     if (save == faults.stop_at)
         faults.stop = 1;
@@ -66,29 +64,83 @@ int fsync(int descriptor)
     return -1;
 }
 
-int open(const char *path, int flags, ...)
+int REAL(open)(const char *path, int flags, ...);
+int REPLACEMENT(open)(const char *path, int flags, ...);
+int REPLACEMENT(open)(const char *path, int flags, ...)
 {
-    int (*next)(const char *, int, ...) = NULL;
-    *(void **)&next = dlsym(RTLD_NEXT, "open");
     va_list more;
     va_start(more, flags);
-    mode_t mode = (flags & O_CREAT) != 0 ? va_arg(more, mode_t) : 0;
+    unsigned mode = (flags & O_CREAT) != 0 ? va_arg(more, unsigned) : 0;
     va_end(more);
     bool picture = strstr(path, "/train/") != NULL;
-    if (!picture || faults.open_pictures > 0) {
-        faults.open_pictures -= picture;
-        return next(path, flags, mode);
+    if (picture && faults.open_pictures == 0) {
+        errno = EMFILE;
+        return -1;
     }
-    errno = EMFILE;
-    return -1;
+    faults.open_pictures -= picture;
+    int descriptor = REAL(open)(path, flags, mode);
+    if (strstr(path, "/checkpoint.safetensors.") != NULL)
+        faults.checkpoint = descriptor;
+    else if (descriptor == faults.checkpoint)
+        faults.checkpoint = -1;
+    return descriptor;
 }
 
 /* Every run begins in the same second. */
-time_t time(time_t *now)
+struct tm *REPLACEMENT(localtime_r)(const time_t *now, struct tm *local);
+struct tm *REPLACEMENT(localtime_r)(const time_t *now, struct tm *local)
 {
-    if (now)
-        *now = 1700000000;
-    return 1700000000;
+    (void)now;
+    *local = (struct tm){.tm_year = 123, .tm_mon = 10, .tm_mday = 14, .tm_hour = 22};
+    return local;
+}
+
+/* ---- other processes ------------------------------------------------------------------------- */
+
+static char *own_path;
+
+/* A program that waits, and holds the lock of a folder if it is given one. */
+struct other {
+    struct base_process process;
+    long number;
+};
+
+/* Acts as the other process: prints its number once it has the lock. */
+static int act(int count, char **arguments)
+{
+    struct run_lock lock = {0};
+    if (count > 2 && run_lock_take(arguments[2], &lock) != VKN_OK)
+        return 1;
+    printf("%ld\n", (long)getpid());
+    fflush(stdout);
+    nanosleep(&(struct timespec){.tv_sec = 60}, NULL);
+    return 0;
+}
+
+static struct other start_other(char *folder)
+{
+    char *arguments[] = {own_path, "wait", folder, NULL}, line[32] = "";
+    struct other other = {0};
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    const int streams[3] = {-1, ends[1], -1};
+    assert_int_equal(base_program_start(own_path, arguments, streams, -1, &other.process), 0);
+    close(ends[1]);
+    FILE *output = fdopen(ends[0], "r");
+    assert_non_null(output);
+    assert_non_null(fgets(line, sizeof line, output));
+    fclose(output);
+    other.number = strtol(line, NULL, 10);
+    assert_true(other.number > 1 && other.number != (long)getpid());
+    return other;
+}
+
+static void kill_other(struct other *other)
+{
+    char how[BASE_HOW_SIZE];
+    base_program_end(&other->process, true);
+    assert_true(base_program_ended(&other->process, true, how));
+    assert_string_not_equal(how, "");
 }
 
 /* ---- messages ------------------------------------------------------------------------------ */
@@ -100,7 +152,7 @@ static void begin_messages(struct step_tests *tests)
     char *path = temporary_path(tests->folder, "messages");
     int file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     real_stderr = dup(STDERR_FILENO);
-    assert_true(file >= 0 && real_stderr >= 0 && dup2(file, STDERR_FILENO) == STDERR_FILENO);
+    assert_true(file >= 0 && real_stderr >= 0 && dup2(file, STDERR_FILENO) >= 0);
     close(file);
 }
 
@@ -323,28 +375,6 @@ static void test_limits(void **state)
 
 /* ---- ownership ----------------------------------------------------------------------------- */
 
-/* Starts a process that holds the lock until it is killed. */
-static pid_t start_owner(const char *folder)
-{
-    int done[2];
-    char byte = 0;
-    assert_int_equal(pipe(done), 0);
-    pid_t child = fork();
-    if (child == 0) {
-        struct run_lock lock = {0};
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        byte = run_lock_take(folder, &lock) == VKN_OK ? 'y' : 'n';
-        if (write(done[1], &byte, 1) == 1)
-            pause();
-        _exit(0);
-    }
-    assert_int_equal(read(done[0], &byte, 1), 1);
-    assert_int_equal(byte, 'y');
-    close(done[0]);
-    close(done[1]);
-    return child;
-}
-
 /* While another process holds the lock neither training nor resuming starts; once it is killed, its
  * lock does not count. */
 static void test_locked(void **state)
@@ -352,8 +382,8 @@ static void test_locked(void **state)
     struct step_tests *tests = *state;
     char *out = first_out, expected[64];
     struct vkn_train_params params = params_of(tests, out, 80);
-    pid_t owner = start_owner(out);
-    snprintf(expected, sizeof expected, ": process %ld on ", (long)owner);
+    struct other owner = start_other(out);
+    snprintf(expected, sizeof expected, ": process %ld on ", owner.number);
     params.overwrite = true;
     assert_int_equal(train(&params, NULL), VKN_BAD_INPUT);
     assert_error(expected);
@@ -362,8 +392,7 @@ static void test_locked(void **state)
     assert_int_equal(train(&params, NULL), VKN_BAD_INPUT);
     assert_error(expected);
     assert_error(" is training into this folder; wait for its end");
-    assert_int_equal(kill(owner, SIGKILL), 0);
-    assert_int_equal(waitpid(owner, NULL, 0), owner);
+    kill_other(&owner);
     assert_true(exists(out, ".lock"));
     struct run_lock lock = {0};
     ok(run_lock_take(out, &lock));
@@ -376,39 +405,39 @@ static void test_locked(void **state)
 static void test_temporaries(void **state)
 {
     struct step_tests *tests = *state;
-    pid_t gone = fork();
-    if (gone == 0)
-        _exit(0);
-    assert_int_equal(waitpid(gone, NULL, 0), gone);
+    struct other killed = start_other(NULL), other = start_other(NULL);
+    const long gone = killed.number, others = other.number;
+    kill_other(&killed);
     const struct {
         const char *name;
-        pid_t process;
+        long process;
         bool stays;
     } files[] = {
-        {"checkpoint.safetensors.%d.0.tmp", gone, false},
-        {"checkpoint_000016.safetensors.%d.12.tmp", getppid(), false}, /* written only by the lock's
-                                                                          owner */
-        {"report.html.%d.3.tmp", gone, false},
-        {"report.html.%d.3.tmp", getppid(), true}, /* vknerf report */
-        {"summary.json.%d.3.tmp", getpid(), false},
-        {"views/test_000.png.%d.1.tmp", gone, false},
-        {"notes.%d.1.tmp", gone, true}, /* not a file of vknerf */
-        {"checkpoint.safetensors.%d.tmp", gone, true},
-        {"views.png.%d.1.tmp.png", gone, true},
-        {"views/deeper/test_000.png.%d.1.tmp", gone, true},
+        {"checkpoint.safetensors.%ld.0.tmp", gone, false},
+        {"checkpoint_000016.safetensors.%ld.12.tmp", others, false}, /* written only by the lock's
+                                                                        owner */
+        {"report.html.%ld.3.tmp", gone, false},
+        {"report.html.%ld.3.tmp", others, true}, /* vknerf report */
+        {"summary.json.%ld.3.tmp", getpid(), false},
+        {"views/test_000.png.%ld.1.tmp", gone, false},
+        {"notes.%ld.1.tmp", gone, true}, /* not a file of vknerf */
+        {"checkpoint.safetensors.%ld.tmp", gone, true},
+        {"views.png.%ld.1.tmp.png", gone, true},
+        {"views/deeper/test_000.png.%ld.1.tmp", gone, true},
     };
     char name[128], *folder = temporary_path(tests->folder, "temporaries");
     for (size_t i = 0; i < BASE_COUNT(files); i++) {
         char path[160];
-        snprintf(name, sizeof name, files[i].name, (int)files[i].process);
+        snprintf(name, sizeof name, files[i].name, files[i].process);
         snprintf(path, sizeof path, "temporaries/%s", name);
         temporary_text(tests->folder, path, "half a file");
     }
     struct run_lock lock = {0};
     ok(run_lock_take(folder, &lock));
     run_lock_release(&lock);
+    kill_other(&other);
     for (size_t i = 0; i < BASE_COUNT(files); i++) {
-        snprintf(name, sizeof name, files[i].name, (int)files[i].process);
+        snprintf(name, sizeof name, files[i].name, files[i].process);
         if (exists(folder, name) != files[i].stays)
             fail_msg("%s %s", name, files[i].stays ? "was removed" : "is still there");
     }
@@ -488,7 +517,12 @@ static int setup(void **state)
     return chdir(((struct step_tests *)*state)->folder->path);
 }
 
-int main(void)
+static int teardown(void **state)
+{
+    return chdir("/") == 0 ? step_tests_teardown(state) : -1;
+}
+
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rising_steps), cmocka_unit_test(test_no_memory),
@@ -497,5 +531,11 @@ int main(void)
         cmocka_unit_test(test_failed),       cmocka_unit_test(test_tried_again),
         cmocka_unit_test(test_vanished),     cmocka_unit_test(test_not_finite),
     };
-    return cmocka_run_group_tests(tests, setup, step_tests_teardown);
+    if (argc > 1)
+        return act(argc, argv);
+    own_path = realpath(argv[0], NULL);
+    unsetenv("LD_LIBRARY_PATH"); /* the sanitized test's path is not for the child */
+    int failed = own_path != NULL ? cmocka_run_group_tests(tests, setup, teardown) : 1;
+    free(own_path);
+    return failed;
 }

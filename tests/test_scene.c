@@ -1151,8 +1151,14 @@ static void test_missing_files(void **state)
     assert_open_fails(&options,
                       "transforms_test.json: frames[0].file_path: no image ./test/r_0 in ");
     free(image);
+}
 
-    /* A file of test views that cannot be read is an error. */
+/* A file of test views that cannot be read is an error. */
+static void test_unreadable_file(void **state)
+{
+    struct temporary *folder = *state;
+    const struct scene_options options = {.path = folder->path};
+    make_blender(folder);
     char *split = base_path_join(folder->path, "transforms_test.json");
     assert_int_equal(unlink(split), 0);
     assert_int_equal(symlink("transforms_test.json", split), 0);
@@ -1206,6 +1212,7 @@ int main(void)
         TEST(test_bad_intrinsics),
         TEST(test_wrong_sizes),
         TEST(test_missing_files),
+        TEST(test_unreadable_file),
         TEST(test_huge_file),
     };
     return cmocka_run_group_tests_name("scene", tests, NULL, NULL);

@@ -485,11 +485,6 @@ static void test_not_images(void **state)
     struct temporary *folder = *state;
     uint8_t *rgba = NULL;
     uint32_t width = 0, height = 0;
-    char *pipe = temporary_path(folder, "pipe.png");
-    assert_int_equal(mkfifo(pipe, 0600), 0);
-    assert_int_equal(scene_image_size(pipe, &width, &height), VKN_BAD_INPUT);
-    assert_error("pipe.png: not a regular file");
-    assert_int_equal(scene_image_read(pipe, &rgba, &width, &height), VKN_BAD_INPUT);
     assert_int_equal(scene_image_read(folder->path, &rgba, &width, &height), VKN_BAD_INPUT);
     assert_error(": Is a directory");
     assert_int_equal(scene_image_read("none.png", &rgba, &width, &height), VKN_BAD_INPUT);
@@ -999,24 +994,21 @@ static char *write_pictures(struct temporary *folder, const char *at, const char
 }
 
 /* Names, existing files, and the file that is found, or "!" and a part of the error's message. */
-static const struct {
+struct search {
     const char *names, *files, *wanted, *message;
-} searches[] = {
+};
+
+static const struct search searches[] = {
     {"images/f.jpg", "images/f.jpg\nimages/F.JPG\nimages/f.png\nf.jpg", "images/f.jpg", NULL},
     {"r_0", "r_0.png\nr_0.jpg", "r_0.png", NULL},
     {"r_0.5", "r_0.5.jpg\nr_0.png", "r_0.5.jpg", NULL},
-    {"images\\f.jpg", "images/f.jpg", "images/f.jpg", NULL},
     {"images/f.jpg", "images/f.png", "images/f.png", "another extension: f.png for f.jpg"},
-    {"images/f.jpg", "images/f.JPG", "images/f.JPG", "another case: f.JPG for f.jpg"},
     {"images/f.heic", "images/F.JPEG", "images/F.JPEG",
      "another case or extension: F.JPEG for f.heic"},
     {"images/f.jpg", "images/f.jpg.png", "images/f.jpg.png", "another extension"},
-    {"Images/f.jpg", "images/f.jpg", "images/f.jpg", "/images/f.jpg for Images/f.jpg"},
-    {"images/f.jpg", "images/F.jpg\nimages/f.JPG", "!images/f.jpg does not exist, and both ", NULL},
     {"images/f.tif", "images/f.png\nimages/f.jpg", "!/images/f.jpg match it", NULL},
     {"images/f.jpg", "images/f.webp\nimages/F.png", "images/F.png", "another case or extension"},
     {"images/f.jpg", "images/f.tiff", "images/f.tiff", "another extension: f.tiff for f.jpg"},
-    {"IMAGES/f.jpg", "images/f.jpg\nImages/f.jpg", "!both ", NULL},
     {"./images/f.jpg", "rgb/f.jpg", "rgb/f.jpg", "another folder: "},
     {"f.jpg", "input/f.jpg", "input/f.jpg", "another folder"},
     {"images/f.jpg", "f.png", "f.png", "another extension or folder"},
@@ -1053,41 +1045,58 @@ static const struct {
     {"\u0623.jpg", "\u0627\u0654.jpg", "\u0627\u0654.jpg", "another Unicode form"},
     {"\u0219.jpg", "s\u0326.jpg", "s\u0326.jpg", "another Unicode form"},
     {"\u00fc.jpg", "U\u0308.JPG\nu.jpg", "U\u0308.JPG", "another case"},
+};
+
+/* On Windows backslashes separate folders, and names that differ only in case are the same. */
+static const struct search searches_of_unix[] = {
+    {"images\\f.jpg", "images/f.jpg", "images/f.jpg", NULL},
+    {"images/f.jpg", "images/f.JPG", "images/f.JPG", "another case: f.JPG for f.jpg"},
+    {"Images/f.jpg", "images/f.jpg", "images/f.jpg", "/images/f.jpg for Images/f.jpg"},
+    {"images/f.jpg", "images/F.jpg\nimages/f.JPG", "!images/f.jpg does not exist, and both ", NULL},
+    {"IMAGES/f.jpg", "images/f.jpg\nImages/f.jpg", "!both ", NULL},
     {"\u00d8\u0416\u03a9\u0141\u0460.jpg", "\u00f8\u0436\u03c9\u0142\u0461.jpg",
      "\u00f8\u0436\u03c9\u0142\u0461.jpg", "another case"},
     {"\u00fc.jpg", "u\u0308.jpg\n\u00dc.jpg", "u\u0308.jpg", "Unicode form"},
 };
 
+static void check_search(struct temporary *folder, const struct search *search)
+{
+    struct scene_findings findings = {0};
+    struct vkn_scene *scene = NULL;
+    struct scene_options options = {.path = write_pictures(folder, "scene", search->files)};
+    write_frames(folder, "scene", search->names);
+    base_log_threshold(BASE_LOG_NOTHING);
+    if (search->wanted[0] == '!') {
+        assert_open_fails(&options, search->wanted + 1);
+    } else {
+        options.findings = &findings;
+        assert_ok(scene_open(&options, &scene));
+        const char *path =
+            scene->splits[SCENE_TRAIN].cameras[0].image_path + strlen(options.path) + 1;
+        if (strcmp(path, search->wanted) != 0)
+            fail_msg("%s: %s is not %s", search->names, path, search->wanted);
+        const char *message = findings.other_names;
+        if ((message == NULL) != (search->message == NULL) ||
+            (message != NULL && !strstr(message, search->message)))
+            fail_msg("%s: \"%s\"", search->names, message != NULL ? message : "nothing");
+    }
+    base_log_threshold(BASE_LOG_INFO);
+    scene_close(&scene);
+    scene_findings_free(&findings);
+    for (; folder->text_count > 0; folder->text_count--)
+        free(folder->texts[folder->text_count - 1]);
+}
+
 static void test_names(void **state)
 {
-    struct temporary *folder = *state;
-    for (size_t i = 0; i < BASE_COUNT(searches); i++) {
-        struct scene_findings findings = {0};
-        struct vkn_scene *scene = NULL;
-        struct scene_options options = {.path = write_pictures(folder, "scene", searches[i].files)};
-        write_frames(folder, "scene", searches[i].names);
-        const char *wanted = searches[i].wanted;
-        base_log_threshold(BASE_LOG_NOTHING);
-        if (wanted[0] == '!') {
-            assert_open_fails(&options, wanted + 1);
-        } else {
-            options.findings = &findings;
-            assert_ok(scene_open(&options, &scene));
-            const char *path =
-                scene->splits[SCENE_TRAIN].cameras[0].image_path + strlen(options.path) + 1;
-            if (strcmp(path, wanted) != 0)
-                fail_msg("%s: %s is not %s", searches[i].names, path, wanted);
-            const char *message = findings.other_names;
-            if ((message == NULL) != (searches[i].message == NULL) ||
-                (message != NULL && !strstr(message, searches[i].message)))
-                fail_msg("%s: \"%s\"", searches[i].names, message != NULL ? message : "nothing");
-        }
-        base_log_threshold(BASE_LOG_INFO);
-        scene_close(&scene);
-        scene_findings_free(&findings);
-        for (; folder->text_count > 0; folder->text_count--)
-            free(folder->texts[folder->text_count - 1]);
-    }
+    for (size_t i = 0; i < BASE_COUNT(searches); i++)
+        check_search(*state, &searches[i]);
+}
+
+static void test_names_of_unix(void **state)
+{
+    for (size_t i = 0; i < BASE_COUNT(searches_of_unix); i++)
+        check_search(*state, &searches_of_unix[i]);
 }
 
 /* Focal lengths in pixels without an image size do not fit smaller copies. */
@@ -1130,7 +1139,28 @@ static void test_name_keys(void **state)
 }
 
 /* Pipes are never opened; cyclic links and overlong names fail. */
-static void test_names_hostile(void **state)
+/* Pipes are no images: neither read, nor found, nor listed. */
+static void test_pipes(void **state)
+{
+    struct temporary *folder = *state;
+    char *pipe = temporary_path(folder, "list/pipe.png"), *path, **names = NULL;
+    uint8_t *rgba = NULL;
+    uint32_t width = 0, height = 0;
+    size_t count = 0;
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    assert_int_equal(scene_image_size(pipe, &width, &height), VKN_BAD_INPUT);
+    assert_error("pipe.png: not a regular file");
+    assert_int_equal(scene_image_read(pipe, &rgba, &width, &height), VKN_BAD_INPUT);
+    unlink(pipe);
+    path = write_pictures(folder, "list", "b.png");
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    assert_ok(capture_list(path, &names, &count));
+    assert_int_equal(count, 1);
+    assert_string_equal(names[0], "b.png");
+    capture_free_names(names, count);
+}
+
+static void test_names_odd_entries(void **state)
 {
     struct temporary *folder = *state;
     struct scene_options options = {.path = write_pictures(folder, "scene", "images/x.png")};
@@ -1146,6 +1176,14 @@ static void test_names_hostile(void **state)
     assert_open_fails(&options, "no image ");
     write_frames(folder, "scene", "images/Round.jpg");
     assert_open_fails(&options, "no image ");
+    base_log_threshold(BASE_LOG_INFO);
+}
+
+static void test_names_hostile(void **state)
+{
+    struct temporary *folder = *state;
+    struct scene_options options = {.path = write_pictures(folder, "scene", "images/x.png")};
+    base_log_threshold(BASE_LOG_NOTHING);
     char *names[2] = {base_alloc(1 << 20, 1), base_alloc(3 * 4096, 1)};
     memset(names[0], 'x', (1 << 20) - 1);
     for (size_t i = 0; i + 4 < 3 * 1300; i += 3)
@@ -1165,7 +1203,6 @@ static void test_list(void **state)
     char *path = write_pictures(folder, "list", "b.png\na.JPG\nfolder.png/c.png\n.hidden.png"),
          **names = NULL;
     size_t count = 0;
-    assert_int_equal(mkfifo(temporary_path(folder, "list/pipe.png"), 0600), 0);
     assert_ok(capture_list(path, &names, &count));
     assert_int_equal(count, 2);
     assert_string_equal(names[0], "a.JPG");
@@ -1180,37 +1217,42 @@ static void test_list(void **state)
 }
 
 /* The image folder of captures whose files name none. */
+/* Checks the folder of images, or the error ("!PART"), of a capture with these files. */
+static void check_capture(struct temporary *folder, const char *files, const char *expected)
+{
+    char *path = write_pictures(folder, "capture", files), *images = NULL;
+    uint32_t prescaled = 0;
+    vkn_status status = capture_images(path, "model", 1, &images, &prescaled);
+    if (expected[0] == '!') {
+        assert_int_equal(status, VKN_BAD_INPUT);
+        assert_error(expected + 1);
+    } else {
+        assert_ok(status);
+        char *wanted = base_format("%s%s%s", path, expected[0] != '\0' ? "/" : "", expected);
+        assert_string_equal(images, wanted);
+        free(wanted);
+    }
+    free(images);
+}
+
 static void test_capture_folders(void **state)
 {
-    static const struct {
-        const char *files, *wanted;
-    } captures[] = {
+    static const char *const captures[][2] = {
         {"images/a.png\nimages_2/a.png\ninput/a.png", "images"},
         {"images_2/a.png\ninput/a.png", "images_2"},
-        {"Images/a.png", "Images"},
         {"input/a.png", "input"},
         {"rgb/a.png\nb.png", "rgb"},
         {"a.png", ""},
         {"input/a.png\nRGB/a.png", "!both "},
         {"sparse/a.png", "!neither images nor images_N is in "},
     };
-    struct temporary *folder = *state;
-    for (size_t i = 0; i < BASE_COUNT(captures); i++) {
-        char *path = write_pictures(folder, "capture", captures[i].files), *images = NULL;
-        uint32_t prescaled = 0;
-        vkn_status status = capture_images(path, "model", 1, &images, &prescaled);
-        if (captures[i].wanted[0] == '!') {
-            assert_int_equal(status, VKN_BAD_INPUT);
-            assert_error(captures[i].wanted + 1);
-        } else {
-            assert_ok(status);
-            char *wanted = base_format("%s%s%s", path, captures[i].wanted[0] != '\0' ? "/" : "",
-                                       captures[i].wanted);
-            assert_string_equal(images, wanted);
-            free(wanted);
-        }
-        free(images);
-    }
+    for (size_t i = 0; i < BASE_COUNT(captures); i++)
+        check_capture(*state, captures[i][0], captures[i][1]);
+}
+
+static void test_capture_any_case(void **state)
+{
+    check_capture(*state, "Images/a.png", "Images");
 }
 
 int main(void)
@@ -1247,11 +1289,15 @@ int main(void)
         TEST(test_exif_masks),
         TEST(test_exif_hostile),
         TEST(test_names),
+        TEST(test_names_of_unix),
         TEST(test_names_unsized),
         cmocka_unit_test(test_name_keys),
         TEST(test_names_hostile),
+        TEST(test_names_odd_entries),
+        TEST(test_pipes),
         TEST(test_list),
         TEST(test_capture_folders),
+        TEST(test_capture_any_case),
     };
     return cmocka_run_group_tests_name("scene images", tests, NULL, NULL);
 }

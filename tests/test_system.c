@@ -155,11 +155,43 @@ static void test_stat(void **state)
     assert_true(fabs((double)(time(NULL) - other.st_mtim.tv_sec)) < 60);
     assert_int_equal(stat(folder->path, &file), 0);
     assert_true(S_ISDIR(file.st_mode) && !S_ISREG(file.st_mode));
+    assert_int_equal(stat(temporary_path(folder, "\xff"), &other), -1); /* not UTF-8 */
+    assert_int_equal(errno, ENOENT);
     assert_int_equal(open(path, O_WRONLY | O_CREAT | O_EXCL, 0666), -1);
     assert_int_equal(errno, EEXIST);
     assert_content(path, "12345");
     assert_int_equal(open(folder->path, O_WRONLY), -1);
     assert_int_equal(errno, EISDIR);
+}
+
+/* A link of a file or a folder has the content of its target. On Windows it is a second name, and a
+ * copy on another disk. */
+static void test_links(void **state)
+{
+    struct temporary *folder = *state;
+    char *path = temporary_text(folder, "from/" NAME, "text"),
+         *from = temporary_path(folder, "from");
+    char *to = temporary_path(folder, "to"), other[] = "/dev/shm/vknerf-test-XXXXXX";
+    struct stat file, linked;
+    temporary_text(folder, "from/below/b", "below");
+    assert_int_equal(symlink(path, temporary_path(folder, "link")), 0);
+    assert_content(temporary_path(folder, "link"), "text");
+    assert_int_equal(symlink(path, temporary_path(folder, "link")), -1);
+    assert_int_equal(errno, EEXIST);
+    assert_int_equal(symlink(from, to), 0);
+    assert_content(temporary_path(folder, "to/below/b"), "below");
+    assert_int_equal(stat(path, &file), 0);
+    assert_int_equal(stat(temporary_path(folder, "to/" NAME), &linked), 0);
+    assert_true(file.st_ino == linked.st_ino && file.st_dev == linked.st_dev);
+
+    assert_non_null(mkdtemp(other));
+    char *copy = base_path_join(other, "to"), *content = base_path_join(copy, NAME);
+    assert_int_equal(symlink(from, copy), 0);
+    assert_content(content, "text");
+    free(content);
+    free(copy);
+    remove_tree(other);
+    assert_content(path, "text");
 }
 
 static void test_realpath(void **state)
@@ -424,6 +456,7 @@ int main(int argc, char **argv)
         TEST(test_replace_open),
         TEST(test_remove_open),
         TEST(test_stat),
+        TEST(test_links),
         TEST(test_realpath),
         TEST(test_lock),
         cmocka_unit_test(test_temporary_file),

@@ -68,6 +68,26 @@ static inline FILE *test_freopen(const char *path, const char *mode, FILE *strea
 }
 #define freopen test_freopen
 
+/* A test that replaces dlopen, for a library that is missing, leaves the function as it is. */
+#undef dlopen
+#define dlopen test_dlopen
+
+/* Returns whether a file has a second name, or every file of a folder has. */
+static inline bool has_second_name(const char *path)
+{
+    struct stat status;
+    DIR *folder = opendir(path);
+    bool has = folder != NULL || (stat(path, &status) == 0 && status.st_nlink > 1);
+    for (struct dirent *entry; has && folder != NULL && (entry = readdir(folder)) != NULL;) {
+        char child[1024];
+        snprintf(child, sizeof child, "%s/%s", path, entry->d_name);
+        has = entry->d_name[0] == '.' || has_second_name(child);
+    }
+    if (folder != NULL)
+        closedir(folder);
+    return has;
+}
+
 /* ---- what Windows lacks ---------------------------------------------------------------------- */
 
 /* Fails as a system call that does not exist. */

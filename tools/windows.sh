@@ -30,11 +30,11 @@ host=x86_64-w64-mingw32
 # ---- libraries -----------------------------------------------------------------------------------
 
 # Increase when the contents of the prefix change.
-prefix_version=1
+prefix_version=2
 
 # The same versions on all machines.
 source_suite=bookworm
-source_packages='libpng1.6 libjpeg-turbo libmicrohttpd cjson cmocka'
+source_packages='libpng1.6 libjpeg-turbo libmicrohttpd cjson expat cmocka'
 
 # The folder of the unpacked source package is the working directory.
 build_with_cmake() { # [CMAKE-OPTION ...]
@@ -59,6 +59,10 @@ build_library() { # PACKAGE
             # must not export its functions.
             build_with_cmake -DENABLE_CJSON_TEST=OFF -DBUILD_SHARED_AND_STATIC_LIBS=OFF \
                 -DENABLE_CUSTOM_COMPILER_FLAGS=OFF -DCMAKE_C_FLAGS=-DCJSON_HIDE_SYMBOLS ;;
+        expat)
+            # Debian's patches need XML_DTD with a value, which expat's CMake files do not give it.
+            cd expat && build_with_cmake -DEXPAT_SHARED_LIBS=OFF -DEXPAT_BUILD_TOOLS=OFF -DEXPAT_BUILD_TESTS=OFF \
+                -DEXPAT_BUILD_EXAMPLES=OFF -DEXPAT_BUILD_DOCS=OFF -DEXPAT_DTD=OFF -DCMAKE_C_FLAGS=-DXML_DTD=1 ;;
         cmocka)
             build_with_cmake -DWITH_EXAMPLES=OFF -DUNIT_TESTING=OFF -DWITH_STATIC_LIB=ON &&
                 cd "$work/staged$windows_dir/prefix/lib" && rm libcmocka.dll.a && mv libcmocka-static.a libcmocka.a ;;

@@ -169,8 +169,10 @@ static int examine(HANDLE file, struct windows_stat *information)
 static int examine_path(const char *path, DWORD flags, struct windows_stat *information)
 {
     wchar_t *wide = windows_wide_path(path);
-    if (wide == NULL)
+    if (wide == NULL) {
+        errno = errno == EILSEQ ? ENOENT : errno; /* no file has a name that is not UTF-8 */
         return -1;
+    }
     HANDLE file = CreateFileW(wide, FILE_READ_ATTRIBUTES, SHARE_ALL, NULL, OPEN_EXISTING,
                               FILE_FLAG_BACKUP_SEMANTICS | flags, NULL);
     DWORD error = GetLastError();

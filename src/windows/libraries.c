@@ -1,12 +1,35 @@
-/* Opens DLLs by the names that the libraries have on Linux. */
+/* Opens libraries by the names that they have on Linux: DLLs, or libexpat, which the program
+ * contains. */
 #include "windows/internal.h"
+
+#include <expat.h>
 
 static const struct {
     const char *linux_name, *dll;
 } names[] = {
     {"libshaderc.so.1", "shaderc_shared.dll"}, {"libshaderc_shared.so.1", "libshaderc_shared.dll"},
     {"libwebp.so.7", "libwebp-7.dll"},         {"libtiff.so.6", "libtiff-6.dll"},
-    {"libexpat.so.1", "libexpat-1.dll"},       {"libvulkan.so.1", "vulkan-1.dll"},
+    {"libvulkan.so.1", "vulkan-1.dll"},
+};
+
+/* libexpat is part of the program: few machines with Windows have it as a DLL. */
+#define EXPAT_NAME     "libexpat.so.1"
+#define FUNCTION(name) {#name, (void (*)(void))(name)}
+static const struct {
+    const char *name;
+    void (*function)(void);
+} expat[] = {
+    FUNCTION(XML_ParserCreate),
+    FUNCTION(XML_SetUserData),
+    FUNCTION(XML_SetElementHandler),
+    FUNCTION(XML_SetCharacterDataHandler),
+    FUNCTION(XML_SetStartDoctypeDeclHandler),
+    FUNCTION(XML_Parse),
+    FUNCTION(XML_StopParser),
+    FUNCTION(XML_GetErrorCode),
+    FUNCTION(XML_ErrorString),
+    FUNCTION(XML_GetCurrentLineNumber),
+    FUNCTION(XML_ParserFree),
 };
 
 static _Thread_local char last_error[64];
@@ -30,6 +53,8 @@ static HMODULE load(const wchar_t *name)
 void *windows_dlopen(const char *name, int flags)
 {
     (void)flags;
+    if (strcmp(name, EXPAT_NAME) == 0)
+        return (void *)expat;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(name, names[i].linux_name) == 0)
             name = names[i].dll;
@@ -46,15 +71,21 @@ void *windows_dlopen(const char *name, int flags)
 
 void *windows_dlsym(void *library, const char *name)
 {
-    FARPROC found = GetProcAddress(library, name);
     void *symbol = NULL;
-    memcpy(&symbol, &found, sizeof symbol);
+    if (library != expat) {
+        FARPROC found = GetProcAddress(library, name);
+        memcpy(&symbol, &found, sizeof symbol);
+        return symbol;
+    }
+    for (size_t i = 0; i < sizeof expat / sizeof expat[0]; i++)
+        if (strcmp(name, expat[i].name) == 0)
+            memcpy(&symbol, &expat[i].function, sizeof symbol);
     return symbol;
 }
 
 int windows_dlclose(void *library)
 {
-    return FreeLibrary(library) ? 0 : -1;
+    return library == expat || FreeLibrary(library) ? 0 : -1;
 }
 
 char *windows_dlerror(void)
