@@ -23,7 +23,8 @@ layout(local_size_x = 1) in;
 layout(set = 0, binding = 0) buffer Numbers { uint numbers[]; };
 void main() { numbers[0] = VALUE + BESIDE + ELSEWHERE; }
 GLSL
-echo '#define BESIDE 2' >"$work/shaders/beside.glsl"
+printf '/*%20000s*/\n#define BESIDE 2\n' '' >"$work/shaders/beside.glsl"
+printf '#version 460\nvoid main() {}\n' >"$work/shaders/plain.comp"
 echo '#define ELSEWHERE 3' >"$work/more/elsewhere.glsl"
 tool=$source/tools/lavapipe.sh compiler=${VKNERF_BUILD_DIR:?}/compile_shaders
 [ -z "${VKNERF_WINDOWS:-}" ] || tool=$source/tools/wine.sh compiler=$VKNERF_BUILD_DIR/tests/compile_shaders.exe
@@ -37,10 +38,13 @@ expect_message() { # STATUS TEXT
     grep -qF -- "$2" "$work/said" || fail "lacks the message '$2': $(cat "$work/said")"
 }
 
-compile 'one good.comp vulkan1.2 VALUE=1' 'two good.comp vulkan1.3 VALUE=2'
+# CMake on Windows writes line ends of Windows.
+compile 'one good.comp vulkan1.2 VALUE=1' 'two good.comp vulkan1.3 VALUE=2' \
+    'plain plain.comp vulkan1.3' "$(printf 'windows plain.comp vulkan1.3\r')"
 [ $code = 0 ] || fail "exit status $code: $(cat "$work/said")"
 [ ! -s "$work/said" ] || fail "unexpected message: $(cat "$work/said")"
 cmp -s "$work/out/one.spv.z" "$work/out/two.spv.z" && fail "VALUE has no effect"
+cmp -s "$work/out/plain.spv.z" "$work/out/windows.spv.z" || fail "a line end of Windows changes a shader"
 escaped() { # PATH: as make reads it
     printf '%s' "$1" | sed 's/ /\\ /g'
 }
