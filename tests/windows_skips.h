@@ -10,7 +10,7 @@
 #define NO_EXPAT   "the tests of Windows have no libexpat"
 #define SAME_CASE  "names of Windows that differ only in case are the same"
 #define NO_LINKS   "Windows links only files that are there, by second names"
-#define OLD_SHADERC "the tests of Windows have a shaderc without new extensions of GLSL"
+#define OLD_GLSL   "the tests of Windows have a shaderc without new extensions of GLSL"
 
 static const struct {
     const char *program, *test, *reason;
@@ -45,8 +45,8 @@ static const struct {
      "the loader is that of the system, also where a driver is missing"},
     {"test_gpu_memory", "test_memory_check", NO_LIMITS},
     {"test_gpu_shaders", "test_pipes", NO_PIPES},
-    {"test_gpu_specialize", "test_layers", OLD_SHADERC},
-    {"test_gpu_specialize", "test_packed_sums", OLD_SHADERC},
+    {"test_gpu_specialize", "test_layers", OLD_GLSL},
+    {"test_gpu_specialize", "test_packed_sums", OLD_GLSL},
     {"test_import", "test_no_expat", NO_FORK},
     {"test_import", "test_metashape", NO_EXPAT},
     {"test_import", "test_metashape_unit", NO_EXPAT},

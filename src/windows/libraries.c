@@ -4,10 +4,13 @@
 static const struct {
     const char *linux_name, *dll;
 } names[] = {
-    {"libshaderc.so.1", "shaderc_shared.dll"}, {"libshaderc_shared.so.1", "libshaderc_shared.dll"},
-    {"libwebp.so.7", "libwebp-7.dll"},         {"libtiff.so.6", "libtiff-6.dll"},
+    {"libshaderc.so.1", "shaderc_shared.dll"},
+    {"libshaderc_shared.so.1", "libshaderc_shared.dll"},
+    {"libwebp.so.7", "libwebp-7.dll"},
+    {"libtiff.so.6", "libtiff-6.dll"},
     {"libSPIRV-Tools-shared.so", "libSPIRV-Tools-shared.dll"},
-    {"libexpat.so.1", "libexpat-1.dll"},       {"libvulkan.so.1", "vulkan-1.dll"},
+    {"libexpat.so.1", "libexpat-1.dll"},
+    {"libvulkan.so.1", "vulkan-1.dll"},
 };
 
 static _Thread_local char last_error[64];
