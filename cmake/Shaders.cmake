@@ -26,14 +26,19 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${compile_shaders
     ${PROJECT_SOURCE_DIR}/src/gpu/shaderc.h ${PROJECT_SOURCE_DIR}/src/loading/loading.h)
 # The build runs it, so that a cross compiler must not compile it.
 set(compile_for_build ${CMAKE_C_COMPILER})
-set(build_z ${VKNERF_Z_LIBRARY})
+set(build_libraries ${VKNERF_Z_LIBRARY} -ldl)
 if(CMAKE_CROSSCOMPILING)
     set(compile_for_build cc)
-    set(build_z -lz)
+    set(build_libraries -lz -ldl)
+elseif(WIN32)
+    string(APPEND compile_shaders_binary .exe)
+    file(GLOB windows_sources ${PROJECT_SOURCE_DIR}/src/windows/*.c)
+    list(APPEND compile_for_build ${windows_options} -I${VKNERF_EXPAT_INCLUDE} -DXML_STATIC ${windows_sources})
+    set(build_libraries ${VKNERF_Z_LIBRARY} ${VKNERF_EXPAT_LIBRARY} ${windows_libraries} -static)
 endif()
 execute_process(
     COMMAND ${compile_for_build} -I${PROJECT_SOURCE_DIR}/src ${compile_shaders_source} -o ${compile_shaders_binary}
-        ${build_z} -ldl
+        ${build_libraries}
     RESULT_VARIABLE status ERROR_VARIABLE messages)
 if(NOT status EQUAL 0)
     message(FATAL_ERROR "cmake/compile_shaders.c does not compile:\n${messages}")

@@ -29,14 +29,15 @@ if(WIN32)
     # Winsock declares a function of this name with another type.
     file(WRITE ${posix_headers}/winsock2.h
         "#undef gethostname\n#include_next <winsock2.h>\n#define gethostname windows_gethostname\n")
-    target_include_directories(vknerf-options INTERFACE ${posix_headers})
-    target_compile_options(vknerf-options INTERFACE "SHELL:-include ${PROJECT_SOURCE_DIR}/src/windows/posix.h")
-    target_include_directories(vknerf-options INTERFACE ${PROJECT_SOURCE_DIR}/src)
     # printf as in C11 with 64-bit sizes; the functions of Windows 10.
-    target_compile_definitions(vknerf-options INTERFACE __USE_MINGW_ANSI_STDIO=1 _FILE_OFFSET_BITS=64
-        _GNU_SOURCE= _WIN32_WINNT=0x0A00 WIN32_LEAN_AND_MEAN)
+    set(windows_options -I${posix_headers} -I${PROJECT_SOURCE_DIR}/src
+        -include ${PROJECT_SOURCE_DIR}/src/windows/posix.h -D__USE_MINGW_ANSI_STDIO=1 -D_FILE_OFFSET_BITS=64
+        -D_GNU_SOURCE= -D_WIN32_WINNT=0x0A00 -DWIN32_LEAN_AND_MEAN)
+    string(REPLACE ";" " " shell_options "${windows_options}")
+    target_compile_options(vknerf-options INTERFACE "SHELL:${shell_options}")
     # Random numbers and sockets.
-    target_link_libraries(vknerf-options INTERFACE advapi32 ws2_32)
+    set(windows_libraries -ladvapi32 -lws2_32)
+    target_link_libraries(vknerf-options INTERFACE ${windows_libraries})
     # Programs need no DLL but those of the system.
     target_link_options(vknerf-options INTERFACE -static)
 endif()

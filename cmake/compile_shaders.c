@@ -41,18 +41,23 @@ static int usage(void)
     return 2;
 }
 
-/* Returns the content of a file, or NULL. The caller frees it. */
+/* Returns the content of a file, with a zero at its end, or NULL. The caller frees it. */
 static char *read_file(const char *path, size_t *size)
 {
-    FILE *file = fopen(path, "r");
+    FILE *file = fopen(path, "rb");
     if (!file)
         return NULL;
     char *text = NULL;
-    size_t room = 0;
-    ssize_t length = getdelim(&text, &room, 0, file);
-    *size = length > 0 ? (size_t)length : 0;
+    size_t room = 4096;
+    *size = 0;
+    do {
+        room *= 2;
+        text = checked(realloc(text, room + 1));
+        *size += fread(text + *size, 1, room - *size, file);
+    } while (*size == room);
+    text[*size] = '\0';
     fclose(file);
-    return checked(text);
+    return text;
 }
 
 /* Returns FOLDER/NAME followed by `ending`. The caller frees it. */
@@ -75,7 +80,7 @@ static char *packed_path(const char *name)
 /* ---- libraries ------------------------------------------------------------------------------- */
 
 /* The functions of spirv-tools/libspirv.h that are used: X(name, result, parameters). SPIRV-Tools
- * is part of shaderc or a dependency of it. */
+ * is part of shaderc, a dependency of it or, on Windows, a library of its own. */
 struct words {
     const uint32_t *code;
     size_t count;
@@ -96,10 +101,13 @@ static struct {
 /* Returns false, with a message, if there is no shaderc with SPIRV-Tools. */
 static bool load_libraries(void)
 {
-    void *library = shaderc_load(&shaderc);
+    static const char *const files[] = {"libSPIRV-Tools-shared.so", NULL};
+    void *library = shaderc_load(&shaderc), *tools = library;
     bool complete = library != NULL;
+    if (complete && !loading_find(library, "spvValidate", &spirv.spvValidate))
+        tools = loading_open(files);
 #define FIND(name, result, parameters) \
-    complete = loading_find(library, #name, &spirv.name) && complete;
+    complete = loading_find(tools, #name, &spirv.name) && complete;
     SPIRV_FUNCTIONS(FIND)
     if (!complete) {
         const char *why = library || dlopen("libshaderc.so.1", RTLD_NOW) ? NULL : dlerror();
@@ -271,7 +279,7 @@ static bool take_result(const char *name, const char *environment,
 
 /* ---- shaders --------------------------------------------------------------------------------- */
 
-static const char separators[] = " \n";
+static const char separators[] = " \r\n";
 
 /* Returns the compile options for `environment`, with the rest of the line as macro definitions. */
 static shaderc_compile_options_t read_options(const char *environment, char **rest)
@@ -369,21 +377,18 @@ static bool write_dependencies(const char *shader)
     return written;
 }
 
-static bool compile_list(FILE *list)
+static bool compile_list(char *list)
 {
     shaderc_compiler_t compiler = checked(shaderc.compiler_initialize());
-    char *line = NULL, *first = NULL;
-    size_t room = 0;
+    const char *first = NULL;
+    char *rest = NULL;
     bool done = true;
-    while (getline(&line, &room, list) > 0) {
+    for (char *line = list; (line = strtok_r(line, "\n", &rest)); line = NULL) {
         done = compile_program(compiler, line) && done;
         if (!first)
-            first = checked(strdup(line)); /* strtok_r has cut the line after the name */
+            first = line; /* strtok_r has cut the line after the name */
     }
-    done = done && first && write_dependencies(first);
-    free(first);
-    free(line);
-    return done;
+    return done && first && write_dependencies(first);
 }
 
 int main(int count, char *words[])
@@ -400,12 +405,13 @@ int main(int count, char *words[])
     }
     if (!options.list || options.folder_count == 0)
         return usage();
-    FILE *list = fopen(options.list, "r");
+    size_t size = 0;
+    char *list = read_file(options.list, &size);
     if (!list) {
         perror(options.list);
         return 1;
     }
     bool done = load_libraries() && compile_list(list);
-    fclose(list);
+    free(list);
     return done ? 0 : 1;
 }

@@ -50,7 +50,8 @@ test_packages='shellcheck python3 libopenmpi-dev openmpi-bin g++ doxygen abigail
 # For cpack: dpkg-shlibdeps, and file, which finds executables.
 package_packages='dpkg-dev file'
 # For tools/windows.sh: compilers, and what builds libraries from Debian's source packages.
-windows_packages='gcc-mingw-w64-x86-64-posix libz-mingw-w64-dev nasm make dpkg-dev zlib1g-dev'
+windows_packages='gcc-mingw-w64-x86-64-posix g++-mingw-w64-x86-64-posix libz-mingw-w64-dev nasm make python3 dpkg-dev
+    zlib1g-dev'
 # shaderc compiles the shaders, in the build and at run time.
 lavapipe_packages='mesa-vulkan-drivers libshaderc1 vulkan-tools vulkan-validationlayers'
 

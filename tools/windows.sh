@@ -4,11 +4,12 @@
 #
 #   build/windows/prefix   static libraries for Windows, cross-compiled from Debian's source packages
 #   build/windows/root     Debian's Wine and a lavapipe with cooperative matrices, for tools/wine.sh
+#   build/windows/shaderc  with --test: shaderc and SPIRV-Tools for Windows, from Debian's source packages, too
 #
-#   --no-build   makes these two only
+#   --no-build   makes the first two only
 #   --test       builds the program for this machine, too, and runs the tests, under Wine
 #
-# Installs missing packages with apt, by tools/setup.sh --windows. The two folders need no root rights.
+# Installs missing packages with apt, by tools/setup.sh --windows. The folders need no root rights.
 set -eu
 # shellcheck source=common.sh
 . "$(dirname -- "$0")/common.sh"
@@ -91,15 +92,20 @@ copy_licenses() { # FOLDER
     rm "$1/cmocka"
 }
 
+# Makes the folder of an unpacked source package, $work/PACKAGE/*/, the working directory.
+enter_source() { # PACKAGE [OPTION-OF-DPKG-SOURCE]
+    mkdir "$work/$1"
+    cd "$work/$1"
+    logged "the source package $1 could not be downloaded" private_apt source --download-only "$1"
+    logged "the source package $1 could not be unpacked" dpkg-source --no-check ${2:+"$2"} -x ./*.dsc
+    cd ./*/
+}
+
 fill_prefix() {
     find_archive
     update_private_lists deb-src $source_suite
     for package in $source_packages; do
-        mkdir "$work/$package"
-        cd "$work/$package"
-        logged "the source package $package could not be downloaded" private_apt source --download-only "$package"
-        logged "the source package $package could not be unpacked" dpkg-source --no-check -x ./*.dsc
-        cd ./*/
+        enter_source "$package"
         logged "$package could not be built" build_library "$package"
     done
     cd "$source_dir"
@@ -107,6 +113,42 @@ fill_prefix() {
     rm -r "$work/root/bin" "$work/root/share"
     copy_headers "$work/root/include"
     copy_licenses "$work/root/licenses"
+}
+
+# ---- shaderc -------------------------------------------------------------------------------------
+
+# Increase when the contents of the folder change.
+shaderc_version=1
+
+# Leaves the optimizer of SPIR-V out, which takes most of the time and which vknerf does not use. Compiles without
+# optimisation, because tests compile few shaders. SPIRV-Tools is a library of its own, as in MSYS2.
+build_shaderc() {
+    sed -i '/val_opts;/,/oss.str()/c\  {' libshaderc_util/src/spirv_tools_wrapper.cc &&
+        sed -i s/SPIRV-Tools-opt/SPIRV-Tools-static/ libshaderc_util/CMakeLists.txt &&
+        cmake -S . -B build -G Ninja -DCMAKE_TOOLCHAIN_FILE="$toolchain" -DSHADERC_SKIP_TESTS=ON \
+            -DSHADERC_SKIP_EXAMPLES=ON -DSHADERC_SKIP_COPYRIGHT_CHECK=ON -DENABLE_OPT=OFF \
+            -DCMAKE_BUILD_TYPE=None -DSHADERC_ENABLE_WERROR_COMPILE=OFF -DSPIRV_WERROR=OFF \
+            -DSPIRV-Headers_SOURCE_DIR="$work/headers/usr" \
+            -DSHADERC_SPIRV_TOOLS_DIR="$(echo "$work"/spirv-tools/*/)" \
+            -DSHADERC_GLSLANG_DIR="$(echo "$work"/glslang/*/)" &&
+        ninja -C build libshaderc/libshaderc_shared.dll && cp build/libshaderc/libshaderc_shared.dll "$work/root" &&
+        $host-g++-posix -shared -static -o "$work/root/libSPIRV-Tools-shared.dll" \
+            -Wl,--whole-archive build/third_party/spirv-tools/source/libSPIRV-Tools.a -Wl,--no-whole-archive
+}
+
+fill_shaderc() {
+    find_archive
+    update_private_lists deb $source_suite
+    cd "$work"
+    logged "spirv-headers could not be downloaded" private_apt download spirv-headers
+    unpack "$work/headers" "$work"/spirv-headers_*.deb
+    update_private_lists deb-src $source_suite
+    enter_source spirv-tools
+    enter_source glslang
+    # Debian's patches of shaderc are for the installed glslang and SPIRV-Tools.
+    enter_source shaderc --skip-patches
+    logged "shaderc could not be built" build_shaderc
+    cd "$source_dir"
 }
 
 # ---- Wine ----------------------------------------------------------------------------------------
@@ -134,6 +176,7 @@ fill_wine_root() {
 make_root "$windows_dir/prefix" $prefix_version fill_prefix
 make_root "$windows_dir/root" $wine_root_version fill_wine_root
 [ $action != none ] || exit 0
+[ $action != test ] || make_root "$windows_dir/shaderc" $shaderc_version fill_shaderc
 
 # Two builds at the same time in one folder would corrupt each other.
 mkdir -p "$windows_dir/build"

@@ -31,6 +31,8 @@ export WINEDLLOVERRIDES="${WINEDLLOVERRIDES-mscoree,mshtml,winemenubuilder.exe,e
 export VK_DRIVER_FILES=/usr/share/vulkan/icd.d/lvp_icd.json VK_LOADER_LAYERS_DISABLE='~implicit~'
 # Libraries of desktops complain without this folder.
 export XDG_RUNTIME_DIR="$prefix"
+# Programs find shaderc there, if tools/windows.sh --test has made it.
+export WINEPATH="Z:$source_dir/build/windows/shaderc"
 export FONTCONFIG_FILE="$prefix/fonts.conf"
 unset DISPLAY WAYLAND_DISPLAY LD_PRELOAD LD_LIBRARY_PATH VK_ICD_FILENAMES
 # Debian's Wine frees the value of this variable, and dies. The program's folder of temporary files is on drive C:.

@@ -7,8 +7,11 @@
 static const struct {
     const char *linux_name, *dll;
 } names[] = {
-    {"libshaderc.so.1", "shaderc_shared.dll"}, {"libshaderc_shared.so.1", "libshaderc_shared.dll"},
-    {"libwebp.so.7", "libwebp-7.dll"},         {"libtiff.so.6", "libtiff-6.dll"},
+    {"libshaderc.so.1", "shaderc_shared.dll"},
+    {"libshaderc_shared.so.1", "libshaderc_shared.dll"},
+    {"libwebp.so.7", "libwebp-7.dll"},
+    {"libtiff.so.6", "libtiff-6.dll"},
+    {"libSPIRV-Tools-shared.so", "libSPIRV-Tools-shared.dll"},
     {"libvulkan.so.1", "vulkan-1.dll"},
 };
 
