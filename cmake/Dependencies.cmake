@@ -1,4 +1,5 @@
-# Finds dependencies and defines the targets vknerf-vulkan, vknerf-cjson, vknerf-stb, vknerf-png, vknerf-jpeg and vknerf-expat.
+# Finds dependencies and defines the targets vknerf-vulkan, vknerf-cjson, vknerf-stb, vknerf-png, vknerf-jpeg and
+# vknerf-expat.
 
 find_package(Threads REQUIRED)
 

@@ -35,6 +35,8 @@ if(WIN32)
         -D_GNU_SOURCE= -D_WIN32_WINNT=0x0A00 -DWIN32_LEAN_AND_MEAN)
     string(REPLACE ";" " " shell_options "${windows_options}")
     target_compile_options(vknerf-options INTERFACE "SHELL:${shell_options}")
+    # For programs of the build and of the tests that use no other sources.
+    file(GLOB windows_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/windows/*.c)
     # Random numbers and sockets.
     set(windows_libraries -ladvapi32 -lws2_32)
     target_link_libraries(vknerf-options INTERFACE ${windows_libraries})
