@@ -121,13 +121,14 @@ fill_prefix() {
 shaderc_version=1
 
 # Leaves the optimizer of SPIR-V out, which takes most of the time and which vknerf does not use. Compiles without
-# optimisation, because tests compile few shaders. SPIRV-Tools is a library of its own, as in MSYS2.
+# optimisation, because tests compile few shaders. The sources lack a header with GCC 13 and newer. SPIRV-Tools is a library of its own, as in MSYS2.
 build_shaderc() {
     sed -i '/val_opts;/,/oss.str()/c\  {' libshaderc_util/src/spirv_tools_wrapper.cc &&
         sed -i s/SPIRV-Tools-opt/SPIRV-Tools-static/ libshaderc_util/CMakeLists.txt &&
         cmake -S . -B build -G Ninja -DCMAKE_TOOLCHAIN_FILE="$toolchain" -DSHADERC_SKIP_TESTS=ON \
             -DSHADERC_SKIP_EXAMPLES=ON -DSHADERC_SKIP_COPYRIGHT_CHECK=ON -DENABLE_OPT=OFF \
             -DCMAKE_BUILD_TYPE=None -DSHADERC_ENABLE_WERROR_COMPILE=OFF -DSPIRV_WERROR=OFF \
+            -DCMAKE_CXX_FLAGS='-include cstdint' \
             -DSPIRV-Headers_SOURCE_DIR="$work/headers/usr" \
             -DSHADERC_SPIRV_TOOLS_DIR="$(echo "$work"/spirv-tools/*/)" \
             -DSHADERC_GLSLANG_DIR="$(echo "$work"/glslang/*/)" &&
