@@ -121,7 +121,8 @@ fill_prefix() {
 shaderc_version=1
 
 # Leaves the optimizer of SPIR-V out, which takes most of the time and which vknerf does not use. Compiles without
-# optimisation, because tests compile few shaders. The sources lack a header with GCC 13 and newer. SPIRV-Tools is a library of its own, as in MSYS2.
+# optimisation, because tests compile few shaders. The sources lack a header with GCC 13 and newer. SPIRV-Tools is a
+# library of its own, as in MSYS2.
 build_shaderc() {
     sed -i '/val_opts;/,/oss.str()/c\  {' libshaderc_util/src/spirv_tools_wrapper.cc &&
         sed -i s/SPIRV-Tools-opt/SPIRV-Tools-static/ libshaderc_util/CMakeLists.txt &&
