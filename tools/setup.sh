@@ -49,9 +49,9 @@ test_packages='shellcheck python3 libopenmpi-dev openmpi-bin g++ doxygen abigail
     mandoc man-db zsh fish colmap ffmpeg locales libwebp7 libtiff6 libexpat1'
 # For cpack: dpkg-shlibdeps, and file, which finds executables.
 package_packages='dpkg-dev file'
-# For tools/windows.sh: compilers, and what builds libraries from Debian's source packages.
+# For tools/windows.sh: compilers, what builds libraries from Debian's source packages, and what the tests run.
 windows_packages='gcc-mingw-w64-x86-64-posix g++-mingw-w64-x86-64-posix libz-mingw-w64-dev nasm make python3 dpkg-dev
-    zlib1g-dev'
+    zlib1g-dev assimp-utils'
 # shaderc compiles the shaders, in the build and at run time.
 lavapipe_packages='mesa-vulkan-drivers libshaderc1 vulkan-tools vulkan-validationlayers'
 
