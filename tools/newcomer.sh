@@ -9,8 +9,8 @@
 #
 # --suite runs the commands of the Dockerfile's first stage, tools/test.sh and, on Debian, tools/windows.sh --test, each
 # in a bare system of each RELEASE, such as trixie; default: the supported releases of the machine's distribution. Only
-# the scripts install packages. Exits with 1 after all releases if anything failed. Twenty minutes per release on two
-# idle cores.
+# the scripts install packages. Exits with 1 after all releases if anything failed. An hour per release on two idle
+# cores.
 set -eu
 # shellcheck source=common.sh
 . "$(dirname -- "$0")/common.sh"
