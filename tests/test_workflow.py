@@ -14,9 +14,9 @@ import subprocess
 import sys
 
 SOURCE = os.environ.get("VKNERF_SOURCE_DIR") or os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-TOP_KEYS = {"name", "on", "permissions", "concurrency", "defaults", "jobs"}
+TOP_KEYS = {"name", "on", "permissions", "concurrency", "defaults", "env", "jobs"}
 JOB_KEYS = {"name", "needs", "runs-on", "container", "timeout-minutes", "strategy", "env", "defaults", "steps"}
-STEP_KEYS = {"name", "uses", "with", "run", "if", "env"}
+STEP_KEYS = {"name", "uses", "with", "run", "shell", "if", "env"}
 
 
 # ---- the YAML subset in use -------------------------------------------------------------------------------
@@ -53,6 +53,8 @@ def block(lines, indent):
 def value(lines, indent, text):
     if text == "|":
         return block(lines, indent)
+    if text == ">-":
+        return " ".join(block(lines, indent).split("\n")).strip()
     if text:
         return scalar(text)
     return node(lines) if lines.indent() > indent else None
