@@ -638,7 +638,6 @@ static void test_drawing(void **state)
     free(svg);
 }
 
-/* A path with characters that XML must escape. */
 /* Checks that the drawing of a capture in the folder `name` has `text` for its path, and not
  * `name`. */
 static void check_escaped(struct temporary *folder, const char *name, const char *text)
@@ -657,6 +656,7 @@ static void check_escaped(struct temporary *folder, const char *name, const char
         free(inner.texts[i]);
 }
 
+/* Paths with characters that XML must escape. */
 static void test_drawing_is_escaped(void **state)
 {
     check_escaped(*state, "b&amp;'", "/b&amp;amp;&#39;</text>");

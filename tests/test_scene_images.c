@@ -1138,8 +1138,7 @@ static void test_name_keys(void **state)
     }
 }
 
-/* Pipes are never opened; cyclic links and overlong names fail. */
-/* Pipes are no images: neither read, nor found, nor listed. */
+/* Pipes are no images: neither read nor listed. */
 static void test_pipes(void **state)
 {
     struct temporary *folder = *state;
@@ -1160,6 +1159,7 @@ static void test_pipes(void **state)
     capture_free_names(names, count);
 }
 
+/* Pipes are never opened to find an image; cyclic links fail. */
 static void test_names_odd_entries(void **state)
 {
     struct temporary *folder = *state;
@@ -1179,6 +1179,7 @@ static void test_names_odd_entries(void **state)
     base_log_threshold(BASE_LOG_INFO);
 }
 
+/* Overlong names fail. */
 static void test_names_hostile(void **state)
 {
     struct temporary *folder = *state;
@@ -1216,7 +1217,6 @@ static void test_list(void **state)
     capture_free_names(names, count);
 }
 
-/* The image folder of captures whose files name none. */
 /* Checks the folder of images, or the error ("!PART"), of a capture with these files. */
 static void check_capture(struct temporary *folder, const char *files, const char *expected)
 {
@@ -1235,6 +1235,7 @@ static void check_capture(struct temporary *folder, const char *files, const cha
     free(images);
 }
 
+/* The image folder of captures whose files name none. */
 static void test_capture_folders(void **state)
 {
     static const char *const captures[][2] = {
