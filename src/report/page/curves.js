@@ -38,14 +38,14 @@ function duration(seconds) {
   return h >= 48 ? `${Math.floor(h / 24)} d ${h % 24} h` : h > 0 ? `${h}:${two(m)}:${s}` : `${m}:${s}`;
 }
 
-const grouped = (x) => (Number.isFinite(x) ? Math.round(x).toLocaleString('en').replaceAll(',', '\u202f') : '–');
+const grouped = (x) => (Math.abs(x) < 1e15 ? Math.round(x).toLocaleString('en').replaceAll(',', '\u202f') : quantity(x));
 
 // ---- ticks ----
 
 // Returns the smallest of 1, 2 and 5 times a power of ten that is at least `rough`.
 function roundStep(rough) {
   const power = 10 ** Math.floor(Math.log10(rough));
-  return power * [1, 2, 5, 10].find((x) => x * (1 + 1e-9) >= rough / power);
+  return power * ([1, 2, 5, 10].find((x) => x * (1 + 1e-9) >= rough / power) ?? NaN);
 }
 
 // Returns a value with the prefix of the axis: none below 10 000, then k, M and so on.
@@ -73,7 +73,7 @@ function linearTicks(low, high, wanted) {
 // Returns powers of ten between low and high: every k-th where there are many; where there are few, also 2 and 5 times
 // the powers, or linear ticks if these are more.
 function logTicks(low, high, wanted) {
-  const decades = Math.log10(high / low), factors = decades * 3 <= wanted + 1 ? [1, 2, 5] : [1];
+  const decades = Math.log10(high) - Math.log10(low), factors = decades * 3 <= wanted + 1 ? [1, 2, 5] : [1];
   const stride = factors.length > 1 ? 1 : Math.max(Math.ceil(decades / wanted - 1e-9), 1), all = [];
   for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++)
     for (const factor of power % stride === 0 ? factors : []) {
@@ -196,13 +196,14 @@ class Chart {
       return null;
     let low = values.reduce((a, b) => Math.min(a, b)), high = values.reduce((a, b) => Math.max(a, b));
     if (this.logarithmic) {
-      const missing = Math.max(4 / (high / low), 1) ** 0.5, margin = Math.max((high / low) ** 0.04, 1);
-      return [low / missing / margin, high * missing * margin];
+      const decades = Math.log10(high) - Math.log10(low), factor = 10 ** (Math.max(Math.log10(4) - decades, 0) / 2 + 0.04 * decades);
+      return [Math.max(low / factor, Number.MIN_VALUE), Math.min(high * factor, Number.MAX_VALUE)];
     }
     low = this.fromZero ? Math.min(low, 0) : low;
     const missing = Math.max((Math.max(Math.abs(low), Math.abs(high)) * 1e-3 || 1) - (high - low), 0) / 2;
     const step = roundStep((high - low + 2 * missing) / 6);
-    return [Math.floor((low - missing) / step + 1e-6) * step, Math.ceil((high + missing) / step - 1e-6) * step];
+    const wide = [Math.floor((low - missing) / step + 1e-6) * step, Math.ceil((high + missing) / step - 1e-6) * step];
+    return Number.isFinite(wide[1] - wide[0]) ? wide : null;
   }
 
   draw() {
@@ -216,8 +217,8 @@ class Chart {
     const timed = !this.bySeconds && this.curves[0].seconds?.some(Number.isFinite);
     const left = 46, right = this.width - 12, top = 8, bottom = height - (timed ? 36 : 21);
     const last = Math.max(...this.curves.map((curve) => lastFinite(this.positions(curve))).filter(Number.isFinite)) || 1;
-    const x = (at) => left + (right - left) * at / last;
-    const y = (value) => bottom - (bottom - top) * (log(value) - log(low)) / (log(high) - log(low));
+    const x = (at) => left + (right - left) * (at / last); // in this order, because the largest numbers overflow
+    const y = (value) => bottom - (bottom - top) * ((log(value) - log(low)) / (log(high) - log(low)));
     this.scale = { x, y, left, right, top, bottom, last, toStep: (across) => (across - left) / (right - left) * last };
     fill(this.svg, { viewBox: `0 0 ${this.width} ${height}`, 'aria-label': this.description() }, []);
     this.cursor = makeSvg('g');
