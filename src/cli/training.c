@@ -197,12 +197,29 @@ static void print_steps(const struct vkn_train_result *result)
     puts("");
 }
 
+/* Prints when the PSNR of held-out views reached a level, unless they were measured only once. */
+static void print_reached(const struct vkn_train_result *result)
+{
+    char *text = vkn_train_result_json(result);
+    cJSON *json = text ? cJSON_Parse(text) : NULL;
+    const cJSON *evaluations = cJSON_GetObjectItemCaseSensitive(json, "evaluations"), *at;
+    if (cJSON_GetArraySize(evaluations) > 1)
+        cJSON_ArrayForEach (at, cJSON_GetObjectItemCaseSensitive(json, "reached"))
+            printf("reached %g dB on %g of %zu %s views after %.1f s, at step %.0f\n",
+                   cli_number_of(at, "psnr"), cli_number_of(at, "views"),
+                   result->evaluation->view_count, cli_splits[result->evaluation->split],
+                   cli_number_of(at, "seconds"), cli_number_of(at, "step"));
+    cJSON_Delete(json);
+    free(text);
+}
+
 static int print_result(const struct training *training, const struct vkn_train_result *result)
 {
     if (training->json)
         return print_json(training, result);
     print_steps(result);
     cli_print_evaluation(result->evaluation);
+    print_reached(result);
     printf("report: %s/report.html\npictures: %s/views\n", result->folder, result->folder);
     return cli_finish_output();
 }
