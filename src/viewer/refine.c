@@ -108,11 +108,12 @@ static uint8_t *render_base(struct viewer *viewer, const struct frame_request *r
                 viewer->renderers.moving_seconds * frames_ray_rate(&viewer->renderers, request),
                 small);
     const struct part all = {{small[0], small[1]}, 0, 0, small[0], small[1], 1};
-    uint8_t *coarse = malloc(3 * (size_t)small[0] * small[1]),
-            *rgb = malloc(3 * (size_t)size[0] * size[1]);
+    uint32_t maps = frame_maps(request);
+    uint8_t *coarse = malloc(3 * (size_t)small[0] * small[1] * maps),
+            *rgb = malloc(3 * (size_t)size[0] * size[1] * maps);
     bool made = coarse && rgb && frames_render(viewer, request, &all, coarse, 3 * (size_t)small[0]);
     if (made)
-        picture_enlarge(coarse, small, rgb, size);
+        picture_enlarge(coarse, small, rgb, size, maps);
     free(coarse);
     if (made)
         return rgb;
@@ -128,9 +129,10 @@ static bool begin(struct viewer *viewer, struct refinement *r, const struct fram
     uint8_t *rgb;
     target_size(&viewer->renderers, request, size);
     if (same) {
-        rgb = malloc(3 * (size_t)size[0] * size[1]);
+        rgb = malloc(3 * (size_t)size[0] * size[1] * frame_maps(request));
         if (rgb)
-            picture_enlarge(r->rgb, (const uint32_t[]){r->width, r->height}, rgb, size);
+            picture_enlarge(r->rgb, (const uint32_t[]){r->width, r->height}, rgb, size,
+                            frame_maps(request));
     } else {
         rgb = render_base(viewer, request, size);
     }
@@ -178,6 +180,7 @@ static void send_picture(struct viewer *viewer, struct client *client, uint64_t 
     const struct frame_facts facts = {
         .width = r->width,
         .height = r->height,
+        .maps = frame_maps(&r->request),
         .step = viewer->step,
         .milliseconds = 1e3 * r->spent_seconds,
         .refined_share = refined_share(&viewer->renderers, r),
