@@ -20,14 +20,14 @@ if(CMAKE_SCRIPT_MODE_FILE)
 endif()
 
 # Scripts in their order in the page: each uses only definitions of earlier ones.
-set(page_scripts math app camera frames overlay input cameras crop_box view_panel path path_panel curves
+set(page_scripts math app camera frames maps overlay input cameras photographs crop_box view_panel path path_panel curves
     training main)
 
 # Embeds viewer_page .. viewer_page_end in TARGET, and viewer_denied .. viewer_denied_end, the answer to requests
 # without the token (src/viewer/internal.h).
 function(vknerf_embed_page target)
     set(folder ${PROJECT_SOURCE_DIR}/src/viewer/page)
-    set(styles ${folder}/style.css ${folder}/panels.css)
+    set(styles ${folder}/style.css ${folder}/panels.css ${folder}/maps.css)
     list(TRANSFORM page_scripts PREPEND ${folder}/)
     list(TRANSFORM page_scripts APPEND .js)
     set(page ${PROJECT_BINARY_DIR}/viewer/page.html)

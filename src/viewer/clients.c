@@ -109,7 +109,7 @@ void clients_refresh(struct viewer *viewer)
 
 double clients_ready_at(const struct viewer *viewer)
 {
-    double first = HUGE_VAL;
+    double first = viewer->probes ? 0 : HUGE_VAL;
     for (size_t i = 0; i < VIEWER_CLIENTS; i++)
         if (viewer->clients[i].waiting)
             first = fmin(first, viewer->clients[i].ready_at);
@@ -121,7 +121,7 @@ bool clients_waiting(const struct viewer *viewer)
     for (size_t i = 0; i < VIEWER_CLIENTS; i++)
         if (viewer->clients[i].waiting)
             return true;
-    return false;
+    return viewer->probes != NULL;
 }
 
 void clients_refuse_waiting(struct viewer *viewer, const char *why)
@@ -131,6 +131,7 @@ void clients_refuse_waiting(struct viewer *viewer, const char *why)
             answer_fail(viewer->clients[i].waiting, 503, "%s", why);
         viewer->clients[i].waiting = NULL;
     }
+    probe_refuse(viewer, HUGE_VAL, why);
 }
 
 static void end_wait(struct client *client, double waited)
@@ -151,6 +152,7 @@ void clients_expire(struct viewer *viewer, double now)
     for (size_t i = 0; i < VIEWER_CLIENTS; i++)
         if (viewer->clients[i].waiting)
             end_wait(&viewer->clients[i], now - viewer->clients[i].waiting->parked_at);
+    probe_refuse(viewer, now - VIEWER_REQUEST_TIMEOUT, "the device was busy for too long");
 }
 
 void clients_forget(struct viewer *viewer, const struct exchange *exchange)
@@ -158,6 +160,7 @@ void clients_forget(struct viewer *viewer, const struct exchange *exchange)
     for (size_t i = 0; i < VIEWER_CLIENTS; i++)
         if (viewer->clients[i].waiting == exchange)
             viewer->clients[i].waiting = NULL;
+    probe_forget(viewer, exchange);
     for (struct exchange **job = &viewer->jobs; *job; job = &(*job)->next)
         if (*job == exchange) {
             *job = exchange->next;

@@ -203,9 +203,11 @@ static void render_moving(struct viewer *viewer, struct client *client,
 
 double frames_work(struct viewer *viewer)
 {
-    double began = viewer_now();
+    double began = viewer_now(), probing = probe_work(viewer);
     struct frame_request request;
     uint64_t exchange = 0;
+    if (probing > 0)
+        return probing;
     pthread_mutex_lock(&viewer->lock);
     struct client *client = clients_next(viewer, began);
     if (client) {

@@ -107,10 +107,12 @@ struct exchange {
     enum job job;
     char *body; /* of a POST, with a terminating zero */
     size_t size;
-    struct frame_request frame;
+    struct frame_request frame; /* of a frame or a probe */
+    double pixel[2];            /* of a probe: shares of the picture's width and height */
+    bool has_pixel;             /* of a probe: asks for a pixel, not for the range of depths */
     struct photo_request photo;
     struct answer answer;
-    struct exchange *next; /* in the worker's queue */
+    struct exchange *next; /* in the worker's queue, or in the list of probes */
 };
 
 /* ---- clients --------------------------------------------------------------------------------- */
@@ -204,9 +206,10 @@ struct viewer {
     uint32_t handed_over;   /* connections that libmicrohttpd has or is about to get */
     uint64_t last_exchange; /* number of the latest exchange */
     struct client clients[VIEWER_CLIENTS];
-    uint64_t last_client;  /* number of the latest client */
-    uint32_t last_served;  /* index in `clients` */
-    struct exchange *jobs; /* the worker's queue */
+    uint64_t last_client;    /* number of the latest client */
+    uint32_t last_served;    /* index in `clients` */
+    struct exchange *jobs;   /* the worker's queue */
+    struct exchange *probes; /* parked requests for what a picture shows */
     uint32_t job_count;
     bool ending; /* the program is ending */
 
@@ -326,6 +329,7 @@ struct answer answer_page(unsigned code, const char *begin, const char *end);
 /* Read the parameters of a request. False: `problem` names the invalid parameter. */
 bool request_frame(struct MHD_Connection *connection, struct frame_request *request,
                    char problem[128]);
+bool request_probe(struct MHD_Connection *connection, struct exchange *exchange, char problem[128]);
 bool request_photo(struct MHD_Connection *connection, struct photo_request *request,
                    char problem[128]);
 /* Returns whether two requests are equal in everything but `still`. */
@@ -402,6 +406,18 @@ void picture_enlarge(const uint8_t *small, const uint32_t from[2], uint8_t *larg
 vkn_status renderers_get(struct renderers *renderers, const struct frame_request *request,
                          vkn_renderer **renderer);
 void renderers_close(struct renderers *renderers);
+
+/* ---- probe.c --------------------------------------------------------------------------------- */
+
+/* Parks or refuses a request for what a picture shows. Called under the lock, like the next two. */
+void probe_wait(struct viewer *viewer, struct exchange *exchange);
+/* Refuses requests that were parked before a time; HUGE_VAL: all. */
+void probe_refuse(struct viewer *viewer, double parked_before, const char *why);
+/* Removes an exchange that has ended from the list. */
+void probe_forget(struct viewer *viewer, const struct exchange *exchange);
+/* Answers the oldest request. Returns the seconds taken; 0: nothing to do. Called by the renderer's
+ * thread. */
+double probe_work(struct viewer *viewer);
 
 /* ---- facts.c, state.c, curves.c, photo.c, path.c, poses.c
  * --------------------------------------------- */

@@ -155,6 +155,16 @@ bool request_frame(struct MHD_Connection *connection, struct frame_request *requ
     return true;
 }
 
+bool request_probe(struct MHD_Connection *connection, struct exchange *exchange, char problem[128])
+{
+    const char *pixel = parameter(connection, "pixel");
+    exchange->has_pixel = pixel != NULL;
+    if (pixel && !(read_numbers(pixel, exchange->pixel, 2) && exchange->pixel[0] >= 0 &&
+                   exchange->pixel[0] <= 1 && exchange->pixel[1] >= 0 && exchange->pixel[1] <= 1))
+        return fail(problem, "pixel", "is not 2 shares of the picture's width and height");
+    return request_frame(connection, &exchange->frame, problem);
+}
+
 bool request_photo(struct MHD_Connection *connection, struct photo_request *request,
                    char problem[128])
 {

@@ -98,6 +98,21 @@ static void get_frame(struct exchange *exchange)
         clients_wait(exchange->viewer, client, exchange);
 }
 
+/* Refuses what needs the renderer while nothing is rendered. */
+static void get_probe(struct exchange *exchange)
+{
+    char problem[128];
+    const struct viewer *viewer = exchange->viewer;
+    if (!request_probe(exchange->connection, exchange, problem))
+        answer_fail(exchange, 400, "%s", problem);
+    else if (!viewer->facts)
+        answer_fail(exchange, 503, "%s", not_ready(viewer));
+    else if (viewer->state == STATE_FINISHED || viewer->state == STATE_STOPPED)
+        answer_fail(exchange, 503, "%s", clients_after_training(viewer));
+    else
+        probe_wait(exchange->viewer, exchange);
+}
+
 static void post_control(struct exchange *exchange)
 {
     set_answer(exchange, control_answer(exchange->viewer, exchange->body));
@@ -120,6 +135,7 @@ static const struct route {
     {"/api/state", false, get_state}, {"/api/photo", false, get_photo},
     {"/api/frame", false, get_frame}, {"/api/control", true, post_control},
     {"/api/path", true, post_path},   {"/api/poses", false, get_poses},
+    {"/api/probe", false, get_probe},
 };
 
 static const struct route *find_route(const char *path)
