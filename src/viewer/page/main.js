@@ -120,8 +120,6 @@ function showFrame({ width, height, step, ms }) {
 
 function themeChanged() {
   readColors();
-  if (curves)
-    showCurves();
   wake();
 }
 
