@@ -161,7 +161,7 @@ def watch_training(page, run):
         fail('the first picture is covered')
     panel(page, 'training')
     until(lambda: text(page, 'training-state') == 'training' and number(text(page, 't-step')) > 0, 'steps')
-    until(lambda: re.match(r'[\d.]', text(page, 'psnr-at')), 'a curve of PSNR')
+    until(lambda: re.search(r'training rays [\d.]+ dB', text(page, 'curve-psnr')), 'a curve of PSNR')
     panel(page, 'cameras')
     until(lambda: page.script("return document.getElementById('camera-refined').checkVisibility()"), 'refined cameras')
     panel(page, 'training')

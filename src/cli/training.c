@@ -108,7 +108,8 @@ static void list_options(struct training *t)
 
 int training_begin(struct training *training, int argc)
 {
-    *training = (struct training){.job.stop = &cli_stop,
+    *training = (struct training){.job.size = sizeof(training->job),
+                                  .job.stop = &cli_stop,
                                   .params.job = &training->job,
                                   .params.command = cli_arguments,
                                   .params.command_count = cli_argument_count};
@@ -288,6 +289,12 @@ static void show_result(const struct training *training, vkn_status status,
     free(run);
 }
 
+static void stop_viewer(struct training *training)
+{
+    training->job.progress = NULL; /* its context is the viewer */
+    viewer_stop(&training->view.viewer);
+}
+
 int training_view(struct training *training, int code)
 {
     FILE *stream = training->json ? stderr : stdout;
@@ -301,7 +308,7 @@ int training_view(struct training *training, int code)
     fflush(stream);
     if (viewer_show(training->view.viewer, &run, message) != VKN_OK)
         fprintf(stderr, "warning: the viewer ends: %s\n", message);
-    viewer_stop(&training->view.viewer);
+    stop_viewer(training);
     return code;
 }
 
@@ -312,7 +319,7 @@ static int train(struct training *training)
     choose_shown(training, result);
     show_result(training, status, result);
     if (!training->shown)
-        viewer_stop(&training->view.viewer);
+        stop_viewer(training);
     int code = result ? finish(training, status, result) : cli_status(status);
     if (code == VKN_OK && training->view.port.given && !training->json && result->rank == 0)
         printf("view it again: vknerf view %s%s\n", result->folder,
@@ -366,6 +373,8 @@ int training_run(struct training *training)
             return started;
         training->params.size = sizeof training->params;
         training->params.callbacks = viewer_callbacks(training->view.viewer);
+        training->job.progress = viewer_progress;
+        training->job.progress_context = training->view.viewer;
     }
     return train(training);
 }

@@ -103,6 +103,8 @@ static vkn_status open_run(struct show *show)
         .device = run->job->device,
         .shader_dir = run->job->shader_dir,
         .low_priority = run->job->low_priority,
+        .progress = viewer_progress,
+        .progress_context = show->viewer,
     };
     vkn_status status = find_files(show);
     viewer_begin_activity(show->viewer, "opening the device");

@@ -145,6 +145,8 @@ bool viewer_has_trained(const struct viewer *viewer)
 void viewer_progress(void *context, const char *what, size_t done, size_t total)
 {
     struct viewer *viewer = context;
+    if (strcmp(what, "training") == 0)
+        return; /* shown by steps */
     pthread_mutex_lock(&viewer->lock);
     bool complete = total > 0 && done >= total;
     snprintf(viewer->activity.what, sizeof viewer->activity.what, "%s", complete ? "" : what);

@@ -121,8 +121,6 @@ function showFrame({ width, height, step, ms }) {
 
 function themeChanged() {
   readColors();
-  if (curves)
-    showCurves();
   wake();
 }
 

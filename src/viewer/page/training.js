@@ -99,8 +99,12 @@ function showErrors() {
 function showCurves() {
   if (settings.panel !== 'training')
     return;
-  curves.psnr.set(metrics.map((m) => [m[0], m[3]]), evaluations.map((e) => [e[0], e[1]]));
-  curves.loss.set(metrics.map((m) => [m[0], m[2]]), [], [4, 5, 6].map((i) => metrics.map((m) => [m[0], m[i]])));
+  const x = metrics.map((m) => m[0]), seconds = metrics.map((m) => m[1] ?? NaN);
+  const logged = (name, css, column) => ({ name, css, x, seconds, y: metrics.map((m) => m[column] ?? NaN) });
+  curves.psnr.set([logged('training rays', 'c1', 3),
+    { name: 'held-out views', css: 'c2', dots: true, x: evaluations.map((e) => e[0]), y: evaluations.map((e) => e[1] ?? NaN) }]);
+  curves.loss.set([logged('colours', 'c3', 2), logged('distortion', 'c2', 4), logged('interlevel', 'c1', 5),
+    logged('coarse field', 'mark', 6)]);
 }
 
 // Polls the state once, and again while more log lines remain.
@@ -200,7 +204,10 @@ async function control(action, message, more = {}) {
 const hasUnsavedKeys = () => path.keys.length > 0 && $('path-saved').hidden;
 
 function startTraining() {
-  curves = { psnr: new Curve('psnr', 'c1', false), loss: new Curve('loss', 'c3', true) };
+  curves = {
+    psnr: new Chart($('curve-psnr'), { title: 'PSNR', unit: 'dB', format: (x) => x.toFixed(2), height: 150, smooth: true }),
+    loss: new Chart($('curve-loss'), { title: 'Loss', format: (x) => x.toExponential(2), height: 150, smooth: true, logarithmic: true }),
+  };
   $('pause').onclick = () => (state && state.state === 'paused' ? control('resume', 'Training resumed') : control('pause', 'Paused'));
   $('save').onclick = () => control('save', 'Saving a checkpoint');
   $('stop').onclick = () => $('confirm').showModal();
