@@ -264,7 +264,7 @@ def check_training(plain, watched):
     """Viewed and attacked, paused and saved, the training has the same steps as `plain`."""
     viewer = Program("train", DEMO, "--out", watched, *SMALL, "--deterministic", "--steps", str(STEPS), "--view=0")
     state = viewer.state()
-    assert state["state"] == "training" and state["metrics"] == [] and state["can"]["stop"] is False
+    assert state["state"] in ("opening", "training") and state["metrics"] == [] and state["can"]["end"] is False, state
     scene = viewer.scene()
     assert scene["mode"] == "train" and scene["run"] == watched and scene["model"] == "ngp"
     pose = scene["views"][0]["pose"]
@@ -280,6 +280,7 @@ def check_training(plain, watched):
     saved = os.path.join(watched, "checkpoint.safetensors")
     wait_for(lambda: os.path.exists(saved))
     shutil.copy(saved, watched + ".early")
+    check_share(viewer)
     later = viewer.state()
     assert later["step"] == paused["step"] < STEPS and later["seconds"] == paused["seconds"], (paused, later)
     wait_for(lambda: viewer.frame(pose)[0] == 200)  # all other requests are finished
@@ -288,31 +289,61 @@ def check_training(plain, watched):
     attacker.start()
     assert begun.wait(60)
     assert viewer.post("/api/control", {"action": "resume"})[0] == 200
-    frames, steps = 0, set()
-    while viewer.process.poll() is None:
-        try:
-            code, headers, body = viewer.frame(pose, still=frames % 3 // 2)
-            check_rate(viewer.state())
-        except OSError:
-            break
+    frames, steps, busy = 0, set(), set()
+    while viewer.state()["state"] != "finished":
+        code, headers, body = viewer.frame(pose, still=frames % 3 // 2)
+        state = viewer.state()
+        check_rate(state)
+        assert state["busy"] == (state["state"] == "ending") and (not state["busy"] or state["activity"]), state
         if code == 200:
             assert jpeg_size(body) == (int(headers["X-Width"]), int(headers["X-Height"]))
             steps.add(int(headers["X-Step"]))
             frames += 1
         elif code != 204:
-            assert code == 503 and (b"test views are being measured" in body or b"has ended: PSNR" in body), body
-            break
-    # The page's last state describes the result, and the program waits for the page to read it.
-    end = wait_for(lambda: viewer.state()["end"])
-    assert re.fullmatch(rf"The training has ended: PSNR [0-9.]+ dB on [0-9]+ test views\. See it again: vknerf view '?{watched}'?", end), end
-    assert viewer.end() == 0, viewer.errors
+            assert code == 503, (code, body)
+            busy.add(json.loads(body)["error"])
     assert frames >= 3 and len(steps) >= 2, (frames, steps)
-    assert f"vknerf view {watched}" in viewer.output, viewer.output
+    assert all(re.fullmatch("saving the training|loading the checkpoint.*|evaluating.*|[a-z ]+ [0-9]+/[0-9]+", why) for why in busy), busy
+    check_after_training(viewer, watched, pose)
     attacker.join()
     assert attacks, "the training ended before all attacks"
     for half in attacks[0]:
         half.close()
     assert tensors(saved) == tensors(os.path.join(plain, "checkpoint.safetensors")), "the viewer changed the training"
+
+
+def check_share(viewer):
+    """Pages set the share of the training's time that rendering may take."""
+    for share in (0.3, 1, 0.02):
+        assert viewer.post("/api/control", {"action": "share", "share": share})[0] == 200
+        assert viewer.state()["share_limit"] == share
+    for share in (0, 0.019, 1.01, -1, None, "0.5", [1], 1e300):
+        code, answer = viewer.post("/api/control", {"action": "share", "share": share})
+        assert code == 400 and answer["error"].startswith("share: "), (share, code, answer)
+    assert viewer.post("/api/control", '{"action": "share", "share": NaN}')[0] == 400
+    assert viewer.state()["share_limit"] == 0.02
+    assert viewer.post("/api/control", {"action": "share", "share": 0.25})[0] == 200
+
+
+def check_after_training(viewer, run, pose):
+    """The viewer stays open at the same address, shows the checkpoint as `vknerf view` does, and ends by request."""
+    state = viewer.state()
+    assert re.fullmatch(r"The training has ended: PSNR [0-9.]+ dB on 12 test views", state["end"]), state
+    assert state["stays"] and state["command"] == f"vknerf view {run}" and 5 < state["end_psnr"] < 60, state
+    assert 0 < state["end_ssim"] < 1 and state["step"] == STEPS and state["eta"] is None, state
+    assert state["can"] == {"pause": False, "save": False, "stop": False, "share": False, "end": True}, state
+    refine(viewer, pose)
+    for action in ("pause", "stop", "save", "share"):
+        assert viewer.post("/api/control", {"action": action})[0] == 409, action
+    views = wait_for(lambda: viewer.state()["views"])
+    assert len(views) == 12 and views[0][0] == "test_000", views
+    assert abs(sum(psnr for _, psnr in views) / 12 - state["end_psnr"]) < 1e-4, (views, state)
+    # The result is printed before the viewer is ended.
+    printed = [viewer.process.stdout.readline() for _ in range(6)]
+    assert printed[4] == f"view it again: vknerf view {run}\n", printed
+    assert printed[5] == f"the viewer stays open; Ctrl-C, or End on its page, ends it: {viewer.url}\n", printed
+    assert viewer.post("/api/control", {"action": "end"}) == (200, {"ok": True})
+    assert viewer.end() == 0 and not viewer.output, (viewer.output, viewer.errors)
 
 
 def begin_paused(*arguments):
@@ -323,6 +354,41 @@ def begin_paused(*arguments):
     return viewer
 
 
+def check_failure(run, folder):
+    """A training that diverges leaves the viewer open on the last good checkpoint; its exit code stays. With
+    --view-exit the program ends, after pages could read why."""
+    out = os.path.join(folder, "diverged")
+    shutil.copytree(run, out)
+    arguments = ["train", "--resume", out, "--steps", "100000", "--set", "policy.moments=f16", "--set",
+                 "optimizer.learning_rate=0.02", "--view=0"]
+    viewer = Program(*arguments)
+    state = wait_for(lambda: viewer.state()["state"] == "failed" and viewer.state())
+    assert "the training has diverged" in state["end"] and state["stays"], state
+    assert state["command"] == f"vknerf view {out}" and state["step"] == STEPS, state
+    refine(viewer, viewer.scene()["views"][0]["pose"])
+    assert viewer.post("/api/control", {"action": "end"})[0] == 200
+    assert viewer.end() == 1 and "the training has diverged" in viewer.errors, viewer.errors
+    viewer = Program(*arguments, "--view-exit")
+    state = wait_for(lambda: viewer.state()["end"] and viewer.state())
+    assert state["state"] == "failed" and not state["stays"], state
+    assert viewer.end() == 1, viewer.errors
+
+
+def check_json(folder):
+    """--json prints its object when the training is done, before the viewer is ended."""
+    process = subprocess.Popen([VKNERF, "train", DEMO, "--out", os.path.join(folder, "json"), *SMALL, "--steps", "16",
+                                "--view=0", "--json", "--quiet"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    viewer = viewer_client.Client(process.stderr.readline())
+    assert process.stderr.readline().startswith("the viewer stays open; ")
+    printed = ""
+    while not printed.endswith("}\n"):
+        printed += process.stdout.readline()
+    assert json.loads(printed)["step"] == 16
+    wait_for(lambda: viewer.state()["state"] == "finished")
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=60)[0] == "" and process.returncode == 0
+
+
 def check_stop(run, viewer, folder):
     """A stop from the page, and Ctrl-C while paused, both save."""
     assert viewer.post("/api/control", {"action": "resume"})[0] == 200
@@ -330,10 +396,17 @@ def check_stop(run, viewer, folder):
     # `stop` is always possible; other requests that change the training are limited in number.
     codes = [viewer.post("/api/control", {"action": "resume"})[0] for _ in range(30)]
     assert codes.count(200) <= 21 and set(codes) <= {200, 429}, codes
+    assert viewer.post("/api/control", {"action": "end"})[0] == 409
     assert viewer.post("/api/control", {"action": "stop"})[0] == 200
+    state = wait_for(lambda: viewer.state()["state"] == "stopped" and viewer.state())
+    assert re.fullmatch(r"The training was stopped at step \d+ and is saved", state["end"]), state
+    assert re.fullmatch(r"vknerf train --resume '?[^']*/waiting'?", state["command"]) and state["end_psnr"] is None, state
+    refine(viewer, viewer.scene()["views"][0]["pose"])
+    viewer.signal()
     assert viewer.end() == 130 and "and saved; go on with" in viewer.errors, viewer.errors
     out = os.path.join(folder, "stopped")
     shutil.copytree(run, out)
+    check_failure(run, folder)
     viewer = begin_paused("--resume", out)
     viewer.signal()
     assert viewer.end() == 130 and "and saved; go on with" in viewer.errors, viewer.errors
@@ -489,6 +562,7 @@ def check_view(run, folder):
         assert 0 < float(headers["X-Refined"]) <= 1 and float(headers["X-Milliseconds"]) > 0
     check_access(viewer)
     assert viewer.post("/api/control", {"action": "pause"})[0] == 409
+    assert state["end"] == "" and state["can"]["end"] and len(state["views"]) == 12, state
     check_picture(run, viewer, view, folder)
     check_focus(viewer, DEMO)
     check_maps(viewer, run, view)
@@ -509,7 +583,7 @@ def check_poses(folder):
     refined ones. A scene with other training views is refused in one line, which names the checkpoint."""
     run, fewer = os.path.join(folder, "refined"), os.path.join(folder, "fewer")
     settings = ["--set", "scene.refine=poses", "--set", "refine.start=-1"]
-    viewer = Program("train", DEMO, "--out", run, *SMALL, *settings, "--steps", "1000000", "--view=0")
+    viewer = Program("train", DEMO, "--out", run, *SMALL, *settings, "--steps", "1000000", "--view=0", "--view-exit")
     before = viewer.scene()["views"]
 
     def moved():
@@ -617,6 +691,7 @@ def main():
         check_without_run(watched, folder)
         done("alone")
         check_missing(watched, folder)
+        check_json(folder)
         check_poses(folder)
         done("refined")
         check_stop(plain, waiting, folder)

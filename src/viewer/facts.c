@@ -172,7 +172,7 @@ static char *write_facts(const struct viewer *viewer, const char *model, const s
     bool complete =
         json && run_word && answer_add_text(json, "run", viewer->run) &&
         answer_add_text(json, "run_word", run_word) &&
-        cJSON_AddStringToObject(json, "mode", viewer->state == STATE_VIEWING ? "view" : "train") &&
+        cJSON_AddStringToObject(json, "mode", viewer->renderers.trainer ? "train" : "view") &&
         answer_add_text(json, "model", model) &&
         cJSON_AddBoolToObject(json, "dynamic", strcmp(model, "dynamic") == 0) &&
         add_maps(json, model) && add_palettes(json) &&

@@ -15,11 +15,17 @@ static vkn_status open_renderer(struct renderers *renderers, vkn_renderer **rend
 }
 
 /* Normals have their own renderer: with normals all pictures take three times as long. */
+static vkn_renderer **renderers_cached(struct renderers *renderers,
+                                       const struct frame_request *request)
+{
+    return frame_has_normals(request) ? &renderers->normal : &renderers->color;
+}
+
 vkn_status renderers_get(struct renderers *renderers, const struct frame_request *request,
                          vkn_renderer **renderer)
 {
     bool normals = frame_has_normals(request);
-    vkn_renderer **cached = normals ? &renderers->normal : &renderers->color;
+    vkn_renderer **cached = renderers_cached(renderers, request);
     vkn_status status = *cached ? VKN_OK : open_renderer(renderers, cached);
     if (status == VKN_OK && normals)
         status = vkn_renderer_enable_normals(*cached);
@@ -92,7 +98,12 @@ vkn_status frames_picture(struct viewer *viewer, const struct frame_request *req
         memcpy(params.crop_rotation, request->crop + 6, sizeof params.crop_rotation);
     }
     vkn_renderer *renderer = NULL;
+    bool opens = !*renderers_cached(&viewer->renderers, request);
+    if (opens)
+        viewer_begin_activity(viewer, "compiling the pipelines of pictures");
     vkn_status status = renderers_get(&viewer->renderers, request, &renderer);
+    if (opens)
+        viewer_begin_activity(viewer, NULL);
     double began = viewer_now();
     if (status == VKN_OK)
         status = vkn_render(renderer, &camera, &params, picture);
@@ -190,9 +201,10 @@ static void render_moving(struct viewer *viewer, struct client *client,
             .refined_share =
                 fmin(0.999, (double)size[0] * size[1] / ((double)request->width * request->height)),
         };
-        frames_send(viewer, client, exchange, rgb, &facts, MOVING_QUALITY);
-        /* This frame has replaced a refined picture on the page, which must be sent again. */
-        client->refinement.unsent = client->refinement.rgb != NULL;
+        if (frames_send(viewer, client, exchange, rgb, &facts, MOVING_QUALITY))
+            client->sent =
+                (struct sent_picture){client->number, *request, (double)size[0] * size[1],
+                                      viewer->renderers.model_version};
     } else {
         send_failure(viewer, client, exchange);
     }

@@ -26,10 +26,14 @@ struct cJSON;
 #define VIEWER_PIXELS          (1u << 22)  /* of a picture; larger requests are scaled down */
 #define VIEWER_MOST_SIDE       4096u       /* pixels of a picture's width or height */
 /* Seconds after which an unchanged still frame is answered by 204, another waiting request fails,
- * and a page without requests counts as closed. */
+ * in states without frames already after VIEWER_STILL_TIMEOUT, and a page without requests counts
+ * as closed. */
 #define VIEWER_STILL_TIMEOUT   2.0
 #define VIEWER_REQUEST_TIMEOUT 20.0
 #define VIEWER_PRESENT_SECONDS 3.0
+/* Share of a training's time for rendering: default and limits of what pages can set. */
+#define VIEWER_SHARE           0.25
+#define VIEWER_LEAST_SHARE     0.02
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 
@@ -117,20 +121,23 @@ struct exchange {
 
 /* ---- clients --------------------------------------------------------------------------------- */
 
-/* A picture of a still camera that is refined tile by tile. Used by the renderer's thread only. */
+/* A picture of a still camera that is rendered strip by strip and sent when it is whole. Used by
+ * the renderer's thread only. */
 struct refinement {
     struct frame_request request;
-    uint32_t width, height, tile_edge, columns, tile_count; /* tile_edge: pixels */
-    uint32_t *order;      /* [tile_count], from the centre outwards */
-    uint32_t next;        /* index in `order` of the next tile */
-    uint32_t supersample; /* rays along a pixel's edge in the current pass */
-    uint8_t *rgb;
-    uint64_t model_version; /* of renderers, at the start of the pass */
-    bool covered;           /* a pass has covered all tiles */
-    bool complete;          /* cannot be refined further for this version of the model */
-    bool unsent;            /* has changes that have not been sent */
-    double spent_seconds;   /* of rendering, since the last picture was sent */
-    double sent_at;         /* viewer_now() when the last picture was sent */
+    uint32_t width, height, rows; /* rows: number of rendered rows, from the top */
+    uint32_t supersample;         /* rays along a pixel's edge */
+    uint8_t *rgb;                 /* [height][width][3]; NULL: no picture is being rendered */
+    uint64_t model_version;       /* of renderers, at the start of the picture */
+    double spent_seconds;         /* of rendering */
+};
+
+/* The last picture that a page has received. Used by the renderer's thread only. */
+struct sent_picture {
+    uint64_t client; /* its `number`; 0: none */
+    struct frame_request request;
+    double rays; /* number of its rays, a measure of its quality */
+    uint64_t model_version;
 };
 
 /* An open page. */
@@ -140,9 +147,10 @@ struct client {
     double seen_at;             /* viewer_now() of its last request or answer */
     struct exchange *waiting;   /* its parked request for a frame */
     struct frame_request last_request;
-    double ready_at;         /* viewer_now() from which on its frame can be rendered */
-    uint64_t refined_client; /* `number` that `refinement` is for; the renderer's thread only */
+    double ready_at;      /* viewer_now() from which on its frame can be rendered */
+    double refined_share; /* progress to the final quality of `last_request`, 0..1 */
     struct refinement refinement;
+    struct sent_picture sent;
 };
 
 /* ---- renderers and curves -------------------------------------------------------------------- */
@@ -157,7 +165,7 @@ struct renderers {
     uint64_t model_version; /* incremented whenever the parameters change */
     double ray_rate[2];     /* measured rays per second, without and with normals */
     double moving_seconds;  /* seconds for a frame of a moving camera */
-    double tile_seconds;    /* seconds for a tile of a still picture */
+    double strip_seconds;   /* seconds for a strip of a still picture */
     double time_share;      /* share of the time that rendering may take; 1 outside of training */
 };
 
@@ -166,9 +174,15 @@ struct renderers {
 struct metric {
     double step, seconds, loss, psnr;
     double parts[METRIC_PARTS]; /* other parts of the loss; NaN: no part */
+    double learning_rate, loss_scale;
 };
 struct evaluation {
     double step, psnr, ssim;
+};
+/* Quality of a held-out view in the last evaluation. */
+struct view_quality {
+    char name[32]; /* "test_003": split and index of the view */
+    double psnr;
 };
 /* Curves of the run, read from its folder by the worker. */
 struct curves {
@@ -176,19 +190,31 @@ struct curves {
     size_t metric_count, metric_capacity;
     struct evaluation *evaluations;
     size_t evaluation_count;
+    struct view_quality *views;
+    size_t view_count;
     double steps_per_second; /* the latest */
     /* Used by the worker only: */
     long offset;                          /* in metrics.jsonl after the last complete line */
     uint64_t metrics_inode, summary_time; /* summary_time: modification time of summary.json */
 };
 
+/* What the program does. Frames are rendered in all states but the first and STATE_ENDING. */
 enum viewer_state {
+    STATE_OPENING,
     STATE_TRAINING,
     STATE_PAUSED,
     STATE_SAVING,
-    STATE_FINISHED,
+    STATE_ENDING,   /* the training has ended; it is being saved and evaluated */
+    STATE_FINISHED, /* this state and the following ones show a checkpoint */
     STATE_STOPPED,
+    STATE_FAILED,
     STATE_VIEWING
+};
+
+/* Progress of work without frames: "loading images", 12 of 50. */
+struct activity {
+    char what[96]; /* "": unknown */
+    size_t done, total;
 };
 
 struct viewer {
@@ -225,16 +251,23 @@ struct viewer {
     uint64_t poses_version; /* number of changes of `poses` */
     struct curves curves;
     uint64_t step;
-    double seconds;         /* of training */
-    double used_share;      /* share of the recent training time that the viewer took */
-    char message[256];      /* last error */
-    char result[1024];      /* of a training that has ended; "": not known yet */
-    double state_polled_at; /* viewer_now() of the last request of the state */
+    double seconds;    /* of training */
+    double used_share; /* share of the recent training time that the viewer took */
+    char message[256]; /* last error */
+    struct activity activity;
+    /* Of a training that has ended: a sentence and a command to copy; "": not known yet, none. */
+    char result[512], command[512];
+    double psnr, ssim;               /* of the held-out views; NaN: not evaluated */
+    enum viewer_state outcome;       /* state in which the viewer stays open after the training */
+    bool stays;                      /* it stays open */
+    double step_limit, second_limit; /* of the training; 0: none */
+    double state_polled_at;          /* viewer_now() of the last request of the state */
     bool pause_requested, save_requested; /* by a page */
     double saved_at;                      /* viewer_now() of the last checkpoint's request or end */
     struct allowance commands;            /* limits requests that change something */
     struct allowance reading; /* limits the worker's seconds during training; the worker's only */
-    bool can_pause;
+    bool can_pause, callbacks_opened; /* callbacks_opened: a training has begun */
+    double time_share;          /* share of a training's time for rendering, as pages have set it */
     struct renderers renderers; /* used by the renderer's thread only */
     struct vkn_train_callbacks callbacks;
     /* Rendering time during training: its limit, the seconds used since `used_share` was updated,
@@ -259,6 +292,11 @@ void viewer_wait_for_request(struct viewer *viewer, double seconds);
 /* Marks all frames as outdated: the parameters have changed. */
 void viewer_new_model(struct viewer *viewer, uint64_t step);
 void viewer_set_state(struct viewer *viewer, enum viewer_state state);
+/* Writes what the program does besides training and rendering, "" for nothing, for pages to show.
+ * Returns whether that is why no frames are rendered at present. Called under the lock. */
+bool viewer_is_busy(const struct viewer *viewer, char text[VIEWER_MESSAGE]);
+/* Shows on pages that work without counts has begun; NULL: none. Takes the lock. */
+void viewer_begin_activity(struct viewer *viewer, const char *what);
 /* Fills viewer->callbacks. */
 void train_set_callbacks(struct viewer *viewer);
 
@@ -343,8 +381,6 @@ bool frame_has_normals(const struct frame_request *request);
 
 /* Parks or refuses the request of a frame by the client `name`. */
 void clients_wait(struct viewer *viewer, const char *name, struct exchange *exchange);
-/* Returns why there are no frames once the training has ended. */
-const char *clients_after_training(const struct viewer *viewer);
 /* Returns whether a page is open. */
 bool clients_present(const struct viewer *viewer, double now);
 /* Returns the next client, round robin, whose frame can be rendered; NULL: none. */
@@ -364,7 +400,7 @@ void clients_forget(struct viewer *viewer, const struct exchange *exchange);
 
 /* ---- frames.c, refine.c, picture.c: called by the renderer's thread -------------------------- */
 
-/* Renders a frame or a tile for the next client and answers if the picture is due. Returns the
+/* Renders a frame or a strip for the next client and answers if the picture is whole. Returns the
  * seconds taken; 0: nothing to do. */
 double frames_work(struct viewer *viewer);
 /* Part [x, x + width) x [y, y + height) of a picture of `full` pixels, supersample^2 rays per
@@ -386,7 +422,7 @@ void frames_size(const struct frame_request *request, double rays, uint32_t size
 /* Answers the exchange with a JPEG. False: the client does not wait for it any more. */
 bool frames_send(struct viewer *viewer, struct client *client, uint64_t exchange,
                  const uint8_t *rgb, const struct frame_facts *facts, int quality);
-/* Renders a tile of a still picture, and sends the picture when it is due. False: failed. */
+/* Renders a strip of a still picture, and sends the picture when it is whole. False: failed. */
 bool refine_work(struct viewer *viewer, struct client *client, const struct frame_request *request,
                  uint64_t exchange);
 void refine_free(struct refinement *refinement);
@@ -398,9 +434,6 @@ void picture_colors(const struct vkn_picture *picture, const struct frame_reques
 void picture_palette(enum viewer_palette palette, double at, double rgb[3]);
 /* Names of the palettes, in order. */
 extern const char *const picture_palettes[PALETTES + 1];
-/* Scales `maps` RGB8 pictures up, bilinearly. Sizes are width, height of each. */
-void picture_enlarge(const uint8_t *small, const uint32_t from[2], uint8_t *large,
-                     const uint32_t to[2], uint32_t maps);
 
 /* Returns the renderer for a request's map; creates it on first use. */
 vkn_status renderers_get(struct renderers *renderers, const struct frame_request *request,
@@ -430,6 +463,8 @@ bool facts_config_is(const vkn_config *config, const char *key, const char *expe
 /* Answers /api/state with log lines from index `from` on. Called under the lock. */
 struct answer state_answer(struct viewer *viewer, size_t from);
 const char *state_name(enum viewer_state state);
+/* Returns whether a training runs or is paused. Called under the lock. */
+bool state_trains(const struct viewer *viewer);
 /* Reads new lines of the run's files. Like photo_answer and path_answer, called by the worker. */
 void curves_read(struct viewer *viewer);
 void curves_free(struct curves *curves);
@@ -445,7 +480,8 @@ struct answer poses_answer(const struct viewer *viewer);
 /* Parks the exchange and queues it for the worker, under the lock; false: the queue is full. */
 bool worker_enqueue(struct exchange *exchange, enum job job);
 
-/* ---- control.c: pause, resume, save, stop ---------------------------------------------------- */
+/* ---- control.c: pause, resume, save, stop, end, share ------------------------------------------
+ */
 
 /* Handles a command. Called under the lock. */
 struct answer control_answer(struct viewer *viewer, const char *body);

@@ -1,4 +1,4 @@
-/* Converts maps of pictures to colours, and scales pictures up. */
+/* Converts maps of pictures to colours. */
 #include "viewer/internal.h"
 
 #include <math.h>
@@ -99,43 +99,4 @@ void picture_colors(const struct vkn_picture *picture, const struct frame_reques
             for (size_t c = 0; c < 3; c++)
                 rgb[y * pitch + 3 * x + c] = to_byte(color[c]);
         }
-}
-
-/* ---- scaling up ------------------------------------------------------------------------------ */
-
-/* Returns the source pixels around a target pixel along an axis, and the second one's weight. */
-static double between(uint32_t target, uint32_t from, uint32_t to, uint32_t pixels[2])
-{
-    double position = fmin(fmax(((double)target + 0.5) * from / to - 0.5, 0.0), (double)from - 1.0);
-    pixels[0] = (uint32_t)position;
-    pixels[1] = pixels[0] + 1 < from ? pixels[0] + 1 : pixels[0];
-    return position - pixels[0];
-}
-
-static void enlarge(const uint8_t *small, const uint32_t from[2], uint8_t *large,
-                    const uint32_t to[2])
-{
-    for (uint32_t y = 0; y < to[1]; y++) {
-        uint32_t rows[2], columns[2];
-        double below = between(y, from[1], to[1], rows);
-        for (uint32_t x = 0; x < to[0]; x++) {
-            double right = between(x, from[0], to[0], columns);
-            for (size_t c = 0; c < 3; c++) {
-                double sides[2];
-                for (int side = 0; side < 2; side++) {
-                    const uint8_t *row = small + 3 * (size_t)from[0] * rows[side] + c;
-                    sides[side] = (1.0 - right) * row[3 * columns[0]] + right * row[3 * columns[1]];
-                }
-                large[3 * ((size_t)y * to[0] + x) + c] =
-                    (uint8_t)lround((1.0 - below) * sides[0] + below * sides[1]);
-            }
-        }
-    }
-}
-
-void picture_enlarge(const uint8_t *small, const uint32_t from[2], uint8_t *large,
-                     const uint32_t to[2], uint32_t maps)
-{
-    for (size_t map = 0; map < maps; map++)
-        enlarge(small + map * 3 * from[0] * from[1], from, large + map * 3 * to[0] * to[1], to);
 }

@@ -5,7 +5,9 @@ const STILL_MS = 160;   // ms without a change after which the camera is still
 const MAX_SIDE = 1920;  // most pixels of a request along the longer side
 let shown = null;       // {bitmap, camera, layout, key, refined}
 let outstanding = null; // {still, controller}
-let frameLoopRuns = false, failures = 0, training = false, ended = false, interruptPause = () => {};
+let frameLoopRuns = false, failures = 0, ended = false, interruptPause = () => {};
+// As in the last answer of /api/state: whether a training goes on, whether no frames are rendered, the model's step.
+let training = false, programBusy = false, modelStep = -1;
 
 const busy = () => held.size > 0 || flight || previewing() || timePlaying();
 
@@ -43,7 +45,7 @@ async function receiveFrame(response, key, sent) {
     shown.bitmap.close();
   if (shown && shown.second)
     shown.second.close();
-  shown = { bitmap, second, camera: sent.camera, layout: sent.layout, key, refined: number('X-Refined') };
+  shown = { bitmap, second, camera: sent.camera, layout: sent.layout, key, refined: number('X-Refined'), step: number('X-Step') };
   emit('frame', {
     width, height, step: number('X-Step'), ms: number('X-Milliseconds'),
   });
@@ -79,8 +81,10 @@ async function requestFrame(parameters, key, still) {
       { signal: outstanding.controller.signal });
     if (response.status === 200)
       await receiveFrame(response, key, sent);
-    else if (performance.now() - begin < 300)
-      await sleep(700); // no new frame, answered at once
+    else if (JSON.stringify(frameParameters()) === key)
+      emit('refined', Number(response.headers.get('X-Refined'))); // no new frame yet
+    if (response.status !== 200 && performance.now() - begin < 300)
+      await sleep(700); // answered at once
     if (failures > 0 && !ended)
       notice('');
     failures = 0;
@@ -94,21 +98,21 @@ async function requestFrame(parameters, key, still) {
 
 const pause = (ms) => Promise.race([sleep(ms), new Promise((done) => { interruptPause = done; })]);
 
-// Requests coarse frames while something moves, refined ones while the camera is still, and new ones while the model is
-// trained; ends when the picture is final.
+// Requests coarse frames while something moves, refined ones while the camera is still, and new ones when the model has
+// changed; ends when the picture is final. The last picture stays while the program is busy.
 async function frameLoop() {
   if (frameLoopRuns || !scene)
     return;
   frameLoopRuns = true;
   let last = '';
-  while (!document.hidden && !ended) {
+  while (!document.hidden && !ended && !programBusy) {
     const parameters = frameParameters(), key = JSON.stringify(parameters), sinceMove = performance.now() - lastMove;
     const still = sinceMove >= STILL_MS && !busy();
     if (!still && key === last && shown && shown.key === key) {
       await pause(clamp(STILL_MS - sinceMove, 8, STILL_MS));
       continue;
     }
-    if (still && shown && shown.key === key && shown.refined >= 1 && !training) {
+    if (still && shown && shown.key === key && shown.refined >= 1 && shown.step === modelStep) {
       emit('refined', 1);
       break;
     }
