@@ -12,7 +12,7 @@ static inline void evaluate_split(vkn_trainer *trainer, vkn_scene *scene,
 {
     struct report_progress *progress = NULL;
     vkn_renderer *renderer = NULL;
-    ok(report_progress_begin(true, 0, 0, &progress));
+    ok(report_progress_begin(NULL, 0, 0, &progress));
     ok(vkn_renderer_of_trainer(trainer, &renderer));
     const struct render_evaluation request = {.renderer = renderer,
                                               .scene = scene,

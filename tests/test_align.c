@@ -46,7 +46,7 @@ static int train_field(void **state)
                           &field.trainer));
     ok(vkn_trainer_run(field.trainer, &run));
     ok(vkn_renderer_of_trainer(field.trainer, &field.renderer));
-    ok(report_progress_begin(true, 0, 0, &field.progress));
+    ok(report_progress_begin(NULL, 0, 0, &field.progress));
     ok(scene_load(field.scene, SCENE_TEST, NULL, NULL));
     field.test = &field.scene->splits[SCENE_TEST];
     field.exact = base_alloc(field.test->camera_count, sizeof *field.exact);

@@ -18,6 +18,12 @@
     } while (0)
 #define needs(call, name) refuses(call, ": `" name "` is NULL")
 
+static vkn_status nothing_to_do(void *context, vkn_trainer *trainer, bool *save)
+{
+    (void)context, (void)trainer, (void)save;
+    return VKN_OK;
+}
+
 static void test_null(void **state)
 {
     const struct step_tests *tests = *state;
@@ -116,8 +122,8 @@ static void test_null(void **state)
     refuses(vkn_run_export(&mesh, &exported), "no run is given");
     refuses(vkn_run_train(NULL, &result), "no scene is given");
     vkn_train_result_free(&result);
-    const struct vkn_train_callbacks no_callbacks = {.size = sizeof no_callbacks};
-    const struct vkn_train_params params = {.size = sizeof params, .callbacks = &no_callbacks};
+    struct vkn_train_callbacks half = {.size = sizeof half, .between_steps = nothing_to_do};
+    const struct vkn_train_params params = {.size = sizeof params, .callbacks = &half};
     needs(vkn_run_train(&params, &result), "callbacks->due");
     vkn_train_result_free(&result);
     refuses(vkn_find_batch(NULL, &search), "no scene is given");
@@ -202,7 +208,31 @@ static void test_sizes(void **state)
 
 /* ---- order ----------------------------------------------------------------------------------- */
 
-/* Objects may be destroyed in any order, and twice: the last user of a shared object frees it. */
+/* Counts of progress that a context reported. */
+struct counted {
+    pthread_t thread;
+    size_t images, pipelines;
+    size_t calls, refused; /* calls of the callback, and by the callback */
+    bool wrong;
+};
+
+static void count_progress(void *context, const char *what, size_t done, size_t total)
+{
+    struct counted *counted = context;
+    counted->calls++;
+    if (!pthread_equal(counted->thread, pthread_self()) || done > total || total == 0)
+        counted->wrong = true;
+    if (strcmp(what, "decoding images") == 0 && done == total)
+        counted->images = total;
+    else if (strcmp(what, "compiling pipelines") == 0 && done == total)
+        counted->pipelines += total;
+    if (vkn_config_create(NULL) == VKN_BAD_INPUT &&
+        strstr(vkn_last_error(), "called by the callback of progress"))
+        counted->refused++;
+}
+
+/* Objects may be destroyed in any order, and twice: the last user of a shared object frees it. The
+ * context reports the progress of all calls that use it. */
 static void test_order(void **state)
 {
     const struct step_tests *tests = *state;
@@ -214,10 +244,18 @@ static void test_order(void **state)
     struct vkn_picture *trained = NULL, *read = NULL;
     struct vkn_camera camera = {0};
     char *checkpoint = base_path_join(tests->folder->path, "order.safetensors");
-    ok(vkn_context_create(NULL, &context));
+    struct counted counted = {.thread = pthread_self()};
+    const struct vkn_context_params params = {
+        .size = sizeof params, .progress = count_progress, .progress_context = &counted};
+    ok(vkn_context_create(&params, &context));
+    counted.pipelines = 0; /* of the self-test */
     ok(vkn_scene_open(tests->folder->path, &config, &scene));
     ok(vkn_scene_camera(scene, VKN_SPLIT_TRAIN, 1, &camera));
     ok(vkn_trainer_create(context, scene, &config, &trainer));
+    assert_int_equal(counted.images, vkn_scene_view_count(scene, VKN_SPLIT_TRAIN));
+    assert_true(counted.pipelines > 8);
+    assert_int_equal(counted.refused, counted.calls);
+    assert_false(counted.wrong);
     vkn_scene_close(&scene);
     vkn_scene_close(&scene);
     const struct vkn_train_run run = {.until_step = 8};

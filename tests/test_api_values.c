@@ -476,6 +476,19 @@ static const char *named(const char *member)
     return strcmp(member, "min_component") == 0 ? "min" : member;
 }
 
+/* The last message says which numbers are accepted. */
+static void expect_range(const struct structure *s, const char *what)
+{
+    static const char *const ranges[] = {" to ",      " at least ", " at most ", " more than ",
+                                         " positive", " negative",  " finite",   " above ",
+                                         " or ",      " is NULL"};
+    for (size_t i = 0; i < BASE_COUNT(ranges); i++)
+        if (strstr(vkn_last_error(), ranges[i]))
+            return;
+    failures++;
+    print_message("struct %s with %s: no range: %s\n", s->name, what, vkn_last_error());
+}
+
 static void try_double(const struct structure *s, const struct member *m, double value)
 {
     for (size_t i = 0; i < m->count; i++) {
@@ -488,6 +501,7 @@ static void try_double(const struct structure *s, const struct member *m, double
         else
             memcpy(copy + m->offset + i * sizeof value, &value, sizeof value);
         expect(s, copy, named(m->name), what);
+        expect_range(s, what);
         free(copy);
     }
 }
@@ -499,6 +513,7 @@ static void try_number(const struct structure *s, const struct member *m, uint32
     snprintf(what, sizeof what, "%s %u", m->name, value);
     memcpy(copy + m->offset, &value, sizeof value);
     expect(s, copy, m->name, what);
+    expect_range(s, what);
     free(copy);
 }
 

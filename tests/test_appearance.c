@@ -87,7 +87,7 @@ static struct vkn_evaluation *evaluate(vkn_renderer *renderer, vkn_scene *scene,
 {
     struct vkn_evaluation *evaluation;
     struct report_progress *progress = NULL;
-    ok(report_progress_begin(true, 0, 0, &progress));
+    ok(report_progress_begin(NULL, 0, 0, &progress));
     const struct render_evaluation request = {.renderer = renderer,
                                               .scene = scene,
                                               .split = split,

@@ -142,7 +142,7 @@ static void check_evaluation(const struct tiny *tiny, vkn_renderer *renderer,
 {
     const struct scene_split *split = &tiny->scene->splits[SCENE_TRAIN];
     struct report_progress *progress = NULL;
-    ok(report_progress_begin(true, 0, 0, &progress));
+    ok(report_progress_begin(NULL, 0, 0, &progress));
     const struct render_evaluation request = {.renderer = renderer,
                                               .scene = tiny->scene,
                                               .split = SCENE_TRAIN,

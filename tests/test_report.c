@@ -15,6 +15,8 @@
 
 #include <cjson/cJSON.h>
 
+#include <vknerf/run.h>
+
 #include "report/progress_text.h"
 #include "report/run.h"
 #include "skips.h"
@@ -360,11 +362,22 @@ static void trace_units(void **state)
 
 /* ---- progress ------------------------------------------------------------------------------- */
 
-/* Runs everything and returns what was written to standard error. */
+static void keep_progress(void *context, const char *what, size_t done, size_t total)
+{
+    char *kept = context;
+    snprintf(kept + strlen(kept), 256 - strlen(kept), "%s %zu/%zu; ", what, done, total);
+    base_fail(VKN_ERROR, "an error of the callback");
+}
+
+/* Runs everything; the job's callback is told the same, quiet or not. */
 static void run_progress(bool quiet)
 {
     struct report_progress *progress;
-    assert_int_equal(report_progress_begin(quiet, 5000, 0.0, &progress), VKN_OK);
+    char kept[256] = "";
+    const struct vkn_job job = {
+        .quiet = quiet, .progress = keep_progress, .progress_context = kept};
+    base_fail(VKN_ERROR, "an error before");
+    assert_int_equal(report_progress_begin(&job, 5000, 0.0, &progress), VKN_OK);
     report_progress_count(progress, "decoding images", 1, 2);
     report_progress_count(progress, "decoding images", 2, 2);
     report_progress_train(progress, &example, 41.2);
@@ -375,6 +388,9 @@ static void run_progress(bool quiet)
     report_progress_end(&progress);
     assert_null(progress);
     report_progress_end(&progress);
+    assert_string_equal(kept, "decoding images 1/2; decoding images 2/2; training 1234/5000; "
+                              "training 5000/5000; ");
+    assert_string_equal(vkn_last_error(), "an error before");
 }
 
 /* Calls the functions with `descriptor` as standard error. */

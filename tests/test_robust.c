@@ -69,7 +69,7 @@ static double psnr_of(const struct tiny *tiny)
     struct vkn_evaluation *evaluation;
     struct report_progress *progress = NULL;
     vkn_renderer *renderer;
-    ok(report_progress_begin(true, 0, 0, &progress));
+    ok(report_progress_begin(NULL, 0, 0, &progress));
     ok(vkn_renderer_of_trainer(tiny->trainer, &renderer));
     const struct render_evaluation request = {.renderer = renderer,
                                               .scene = tiny->scene,

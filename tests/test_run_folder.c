@@ -209,6 +209,55 @@ static ino_t number_of(const char *folder, const char *name)
 
 /* ---- saving -------------------------------------------------------------------------------- */
 
+/* The latest progress of each kind of work, and the steps of the latest statistics. */
+struct told {
+    struct counted {
+        const char *what;
+        size_t done, total;
+    } counts[4];
+    uint64_t step;
+};
+
+static void keep_progress(void *context, const char *what, size_t done, size_t total)
+{
+    struct told *told = context;
+    for (size_t i = 0; i < sizeof told->counts / sizeof told->counts[0]; i++)
+        if (strcmp(told->counts[i].what, what) == 0)
+            told->counts[i] = (struct counted){told->counts[i].what, done, total};
+}
+
+static void keep_step(void *context, const struct vkn_train_stats *stats)
+{
+    ((struct told *)context)->step = stats->step;
+}
+
+/* Trains, and tests what the callbacks of progress and statistics were told. */
+static void train_and_tell(const struct vkn_train_params *given)
+{
+    struct told told = {{{"decoding images", 0, 0},
+                         {"compiling pipelines", 0, 0},
+                         {"training", 0, 0},
+                         {"evaluating", 0, 0}},
+                        0};
+    const struct vkn_job telling = {.size = sizeof telling,
+                                    .quiet = true,
+                                    .progress = keep_progress,
+                                    .progress_context = &told};
+    const struct vkn_train_callbacks callbacks = {
+        .size = sizeof callbacks, .context = &told, .report = keep_step};
+    struct vkn_train_params params = *given;
+    params.size = sizeof params;
+    params.job = &telling;
+    params.callbacks = &callbacks;
+    ok(train(&params, first_out));
+    assert_int_equal(told.step, requested.steps);
+    assert_int_equal(told.counts[2].total, requested.steps);
+    for (size_t i = 0; i < 4; i++)
+        if (told.counts[i].done == 0 || told.counts[i].done != told.counts[i].total)
+            fail_msg("%s: %zu of %zu", told.counts[i].what, told.counts[i].done,
+                     told.counts[i].total);
+}
+
 /* Two runs that begin in the same second get different folders. Each multiple of save_every is
  * saved once, the end too; the newest keep names of their own, and each can be resumed. */
 static void test_kept(void **state)
@@ -217,7 +266,7 @@ static void test_kept(void **state)
     struct vkn_train_params params = params_of(tests, NULL, 64);
     requested.keep = 2;
     faults.saves = 0;
-    ok(train(&params, first_out));
+    train_and_tell(&params);
     assert_int_equal(faults.saves, 4);
     assert_false(exists(first_out, "checkpoint_000016.safetensors"));
     assert_false(exists(first_out, "checkpoint_000032.safetensors"));

@@ -9,6 +9,13 @@ VKN_BEGIN_DECLARATIONS
 /* An open device. */
 typedef struct vkn_context vkn_context;
 
+/* Receives the progress of a call: `done` of `total` items of the work `what` ("evaluating",
+ * "decoding images", "compiling pipelines"); `total` 0: unknown. `what` is valid during the call.
+ * The thread that made the call runs the callback, which must return soon; functions of the library
+ * that return a status refuse to be called by it, with VKN_BAD_INPUT. Counts of several kinds of
+ * work may alternate, and a count need not reach its total. */
+typedef void vkn_progress_callback(void *context, const char *what, size_t done, size_t total);
+
 /* Parameters of vkn_context_create. */
 struct vkn_context_params {
     size_t size; /* see <vknerf/api.h> */
@@ -20,6 +27,10 @@ struct vkn_context_params {
                         compiled without the pipeline cache */
     bool low_priority; /* lets other programs use the device first, such as the desktop; a warning
                           if the device has no such priority. Needs `size` */
+    /* Receives the progress of all calls that use the context: of compilations, and of decoding
+     * images for a trainer. NULL: none. Both need `size`. */
+    vkn_progress_callback *progress;
+    void *progress_context; /* first argument of `progress` */
 };
 
 /* Opens a device. `params` may be NULL: all defaults. The caller owns *context. Objects that are

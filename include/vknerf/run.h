@@ -21,6 +21,11 @@ struct vkn_job {
     const volatile sig_atomic_t *stop; /* set by a signal handler, or atomically by a thread: the
                                           job ends soon with VKN_INTERRUPTED; may be NULL */
     bool low_priority;                 /* as in vkn_context_params. Needs `size` */
+    /* Receives all progress of the job, also with `quiet`: the compilation of pipelines, and every
+     * count that the progress line shows; for a training also "training", with the finished and
+     * all steps. NULL: none. Both need `size`. */
+    vkn_progress_callback *progress;
+    void *progress_context; /* first argument of `progress` */
 };
 
 /* ---- quality ------------------------------------------------------------------------------- */
@@ -81,20 +86,22 @@ VKN_API char *vkn_evaluation_json(const struct vkn_evaluation *evaluation);
 
 /* Callbacks of vkn_run_train. They may use the trainer passed to them, which is idle. The
  * training's thread calls them; of several ranks only rank 0 has callbacks. Callbacks change no
- * result, and their time does not count as training time. */
+ * result, and except for `report` their time does not count as training time. */
 struct vkn_train_callbacks {
     size_t size;
     void *context; /* first argument of all callbacks */
     /* Training on `scene` into the run directory `folder` begins or is resumed. May be NULL. */
     void (*opened)(void *context, vkn_trainer *trainer, const char *folder, const char *scene);
-    /* Both as in vkn_train_run. If between_steps sets *save, a checkpoint is written, and
-     * between_steps is called again. */
+    /* Both as in vkn_train_run, or both NULL. If between_steps sets *save, a checkpoint is written,
+     * and between_steps is called again. */
     double (*due)(void *context);
     vkn_status (*between_steps)(void *context, vkn_trainer *trainer, bool *save);
     /* Training has ended with `status`; evaluation and report follow. The callback has to destroy
      * the objects that it created from the trainer. Called once for each call of opened. May be
      * NULL. */
     void (*closed)(void *context, vkn_trainer *trainer, vkn_status status);
+    /* As in vkn_train_run. May be NULL. Needs `size`. */
+    void (*report)(void *context, const struct vkn_train_stats *stats);
 };
 
 /* Parameters of vkn_run_train. */

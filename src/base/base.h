@@ -60,6 +60,15 @@ void base_log_threshold(enum base_log_level level);
  * progress another thread reports. Keeps the pointer. NULL: no prefix. */
 void base_log_prefix(const char *name);
 
+/* Receiver of a call's progress, see vkn_progress_callback; `callback` NULL: none. */
+struct base_progress {
+    void (*callback)(void *context, const char *what, size_t done, size_t total);
+    void *context;
+};
+/* Calls the receiver, on threads without base_log_prefix. Keeps the last error. */
+void base_progress_report(const struct base_progress *progress, const char *what, size_t done,
+                          size_t total);
+
 /* ---- numbers -------------------------------------------------------------------------------- */
 
 /* Sorts numbers, none of which is NaN, from the smallest to the largest. */

@@ -87,6 +87,17 @@ void vkn_log_to(vkn_log_callback *callback, void *user)
         pthread_mutex_unlock(&lock);
 }
 
+void base_progress_report(const struct base_progress *progress, const char *what, size_t done,
+                          size_t total)
+{
+    BASE_KEEP_ERROR;
+    if (!progress->callback || log_prefix)
+        return;
+    const char *previous = base_forbid_calls("progress");
+    progress->callback(progress->context, what, done, total);
+    base_forbid_calls(previous);
+}
+
 /* Calls the log callback; preserves the last error, which the callback may overwrite. */
 static void call_listener(enum base_log_level level, const char *line)
 {

@@ -37,7 +37,7 @@ static vkn_status count_and_run(struct bench *bench)
     bench->counting = true;
     BASE_TRY(run_suites(bench));
     bench->counting = false;
-    BASE_TRY(report_progress_begin(bench->params->job->quiet, 0, 0, &bench->progress));
+    BASE_TRY(report_progress_begin(bench->params->job, 0, 0, &bench->progress));
     vkn_status status = run_suites(bench);
     if (status == VKN_OK)
         report_progress_count(bench->progress, "measuring", bench->total, bench->total);

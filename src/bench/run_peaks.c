@@ -43,7 +43,7 @@ static vkn_status measure_rates(struct gpu_device *device, const struct field_ba
         .results = cJSON_CreateArray(),
     };
     bench.backend_count = find_backend(&bench, backend, &bench.backends[0]);
-    vkn_status status = report_progress_begin(true, 0, 0, &bench.progress);
+    vkn_status status = report_progress_begin(NULL, 0, 0, &bench.progress);
     if (status == VKN_OK)
         status = bench_peaks(&bench);
     report_progress_end(&bench.progress);

@@ -359,7 +359,7 @@ vkn_status bench_sampling(struct bench *bench)
     BASE_TRY(scene_find_split(bench->scene, VKN_SPLIT_DEFAULT, &c.split));
     c.stride = (bench->scene->splits[c.split].camera_count + c.config.eval_views - 1) /
                c.config.eval_views;
-    BASE_TRY(report_progress_begin(true, 0, 0, &c.quiet));
+    BASE_TRY(report_progress_begin(NULL, 0, 0, &c.quiet));
     describe(&c);
     vkn_status status = compare(&c);
     report_progress_end(&c.quiet);

@@ -370,7 +370,7 @@ static vkn_status run(struct certificate *c, char **json)
     describe(c);
     BASE_TRY(run_device(c));
     BASE_TRY(visit_parts(c, count_part));
-    BASE_TRY(report_progress_begin(c->job->quiet, 0, 0, &c->progress));
+    BASE_TRY(report_progress_begin(c->job, 0, 0, &c->progress));
     c->total += is_wanted(c, CERTIFY_TRAININGS) ? CERTIFY_TRAINING_COUNT : 0;
     vkn_status status = run_parts(c);
     report_progress_end(&c->progress);

@@ -66,7 +66,9 @@ static vkn_status read_whole(struct line *line, const char *key, uint32_t most, 
 {
     uint32_t value = 0;
     if (!read_product(line, most, &value))
-        return fail(line, key, "not a product of whole numbers in its range");
+        return base_fail(VKN_BAD_INPUT,
+                         "%s:%u: #pragma field %s: not a product of whole numbers from 1 to %u",
+                         line->file, line->number, key, most);
     *number = *number ? *number : value;
     return VKN_OK;
 }

@@ -134,6 +134,7 @@ static vkn_status open_next(const struct gpu_options *options, uint64_t *skipped
     base_guard_create(&device->guard);
     gpu_pipelines_open(device);
     device->statistics = options->statistics;
+    device->progress = options->progress;
     vkn_status status = gpu_choose(instance, options->device, *skipped, device, another);
     if (status == VKN_OK)
         status = open_device(device, options);
@@ -192,6 +193,12 @@ void gpu_close(struct gpu_device **closed)
 struct base_guard *gpu_guard(struct gpu_device *device)
 {
     return &device->guard;
+}
+
+void gpu_report_progress(const struct gpu_device *device, const char *what, size_t done,
+                         size_t total)
+{
+    base_progress_report(&device->progress, what, done, total);
 }
 
 const struct gpu_capabilities *gpu_device_capabilities(const struct gpu_device *device)

@@ -68,6 +68,7 @@ struct gpu_options {
     const char *cache_dir;  /* folder of the pipeline cache; NULL: the user's cache folder */
     bool statistics;        /* collect gpu_pipeline_statistics; disables the pipeline cache */
     bool low_priority;      /* other programs' work comes first; a warning if the device cannot */
+    struct base_progress progress; /* of compilations, and see gpu_report_progress */
 };
 
 /* Lists the devices: fills up to `capacity` entries, by index, and sets *count to the number of
@@ -88,6 +89,9 @@ const volatile sig_atomic_t *gpu_set_stop_flag(struct gpu_device *device,
  * limit. */
 double gpu_set_wait_limit(struct gpu_device *device, double seconds);
 struct base_guard *gpu_guard(struct gpu_device *device); /* for BASE_USE */
+/* Reports progress of work for the device to the receiver in its options. */
+void gpu_report_progress(const struct gpu_device *device, const char *what, size_t done,
+                         size_t total);
 const struct gpu_capabilities *gpu_device_capabilities(const struct gpu_device *device);
 uint32_t gpu_largest_workgroup(const struct gpu_capabilities *device,
                                uint32_t subgroup_size);     /* invocations */

@@ -155,7 +155,8 @@ struct gpu_device {
     VkPipelineLayout pipeline_layout;
     VkPipelineCache cache;
     char *cache_folder, *cache_path, *shader_dir;
-    bool statistics;     /* see gpu_options */
+    bool statistics; /* see gpu_options */
+    struct base_progress progress;
     uint64_t cache_hash; /* hash of the cache file's data when it was read */
     struct gpu_transfer transfer;
     struct gpu_markers markers;

@@ -349,11 +349,14 @@ static vkn_status create_one(void *context, size_t index)
     return status;
 }
 
-/* Logs which pipelines are being compiled: after one second, then every ten seconds. */
+/* Reports the count of pipelines, and logs which ones are being compiled: after one second, then
+ * every ten seconds. */
 static void report_progress(void *context, size_t finished)
 {
     struct creation *creation = context;
     double now = base_seconds();
+    base_progress_report(&creation->device->progress, "compiling pipelines", finished,
+                         creation->count);
     if (finished == creation->count || now - creation->start < 1 || now - creation->reported < 10)
         return;
     creation->reported = now;

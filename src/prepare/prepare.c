@@ -160,7 +160,7 @@ static vkn_status run(struct preparation *preparation)
         BASE_TRY(program_require("colmap", "to find poses"));
     BASE_TRY(source_open(preparation));
     BASE_TRY(open_folder(preparation));
-    BASE_TRY(report_progress_begin(preparation->job.quiet, 0, 0, &preparation->progress));
+    BASE_TRY(report_progress_begin(&preparation->job, 0, 0, &preparation->progress));
     BASE_TRY(images_make(preparation));
     report_progress_pause(preparation->progress);
     preparation->result.pictures = preparation->count;

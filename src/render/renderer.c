@@ -467,8 +467,11 @@ vkn_status render_picture(vkn_renderer *renderer, const struct scene_camera *cam
         return base_fail(VKN_BAD_INPUT, "supersample: %u is not 1, 2 or 4", side);
     if (camera->width == 0 || camera->height == 0 ||
         (uint64_t)camera->width * camera->height > UINT32_MAX / (side * side))
-        return base_fail(VKN_BAD_INPUT, "a view of %u x %u pixels cannot be rendered",
-                         camera->width, camera->height);
+        return base_fail(
+            VKN_BAD_INPUT,
+            "camera: width and height: %u x %u pixels: must be 1 to %u in all, with %u "
+            "rays a pixel",
+            camera->width, camera->height, UINT32_MAX / (side * side), side * side);
     float value = background == VKN_BACKGROUND_BLACK ? 0.0f : 1.0f;
     bool has_sky = volume_sky_cells(&renderer->setup.config) > 0;
     renderer->setup.constants.picture_sky = has_sky && background == VKN_BACKGROUND_DEFAULT;

@@ -6,12 +6,15 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <vknerf/run.h>
+
 /* Seconds between updates. */
 #define TERMINAL_INTERVAL 0.1
 #define PLAIN_INTERVAL    5.0
 
 struct report_progress {
     bool quiet, terminal;
+    struct base_progress receiver;
     struct report_goal goal;
     double shown_at;    /* time of the last update, base_seconds */
     size_t shown_width; /* of the text on the terminal's current line */
@@ -71,13 +74,15 @@ static void show_when_due(struct report_progress *progress, bool at_once)
         show(progress);
 }
 
-vkn_status report_progress_begin(bool quiet, uint64_t total_steps, double total_seconds,
-                                 struct report_progress **progress)
+vkn_status report_progress_begin(const struct vkn_job *job, uint64_t total_steps,
+                                 double total_seconds, struct report_progress **progress)
 {
     *progress = base_alloc(1, sizeof(**progress));
     if (!*progress)
         return VKN_ERROR;
-    (*progress)->quiet = quiet;
+    (*progress)->quiet = !job || job->quiet;
+    if (job)
+        (*progress)->receiver = (struct base_progress){job->progress, job->progress_context};
     (*progress)->terminal = is_terminal();
     (*progress)->goal = (struct report_goal){total_steps, total_seconds};
     /* A terminal shows the first update at once, a file only after PLAIN_INTERVAL. */
@@ -88,6 +93,7 @@ vkn_status report_progress_begin(bool quiet, uint64_t total_steps, double total_
 void report_progress_train(struct report_progress *progress, const struct report_metrics *metrics,
                            double steps_per_second)
 {
+    base_progress_report(&progress->receiver, "training", metrics->step, progress->goal.steps);
     if (progress->quiet)
         return;
     progress->what[0] = 0;
@@ -99,6 +105,7 @@ void report_progress_train(struct report_progress *progress, const struct report
 void report_progress_count(struct report_progress *progress, const char *what, size_t done,
                            size_t total)
 {
+    base_progress_report(&progress->receiver, what, done, total);
     if (progress->quiet)
         return;
     bool training_line_pending = progress->pending && !progress->what[0];

@@ -58,11 +58,13 @@ vkn_status report_events_add_picture(struct report_events *events, uint64_t step
 void report_events_close(struct report_events **events);
 
 /* Begins progress on standard error: a line rewritten in place on a terminal, else a plain line
- * every few seconds; nothing when `quiet`. The ETA is computed from `total_steps` and
- * `total_seconds` (0: unlimited). */
+ * every few seconds; nothing if the job is quiet. Every update is also reported to the job's
+ * callback. `job` NULL: neither. The ETA is computed from `total_steps` and `total_seconds` (0:
+ * unlimited). */
 struct report_progress;
-vkn_status report_progress_begin(bool quiet, uint64_t total_steps, double total_seconds,
-                                 struct report_progress **progress);
+struct vkn_job;
+vkn_status report_progress_begin(const struct vkn_job *job, uint64_t total_steps,
+                                 double total_seconds, struct report_progress **progress);
 void report_progress_train(struct report_progress *progress, const struct report_metrics *metrics,
                            double steps_per_second);
 /* Updates the line of a count, "evaluating 3/25" or "decoding images 40/100", with rate and ETA. */

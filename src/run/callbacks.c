@@ -10,8 +10,10 @@ vkn_status run_callbacks_read(const struct vkn_train_callbacks *given, struct ru
         return VKN_OK;
     struct vkn_train_callbacks *callbacks = &read->user;
     BASE_TRY(BASE_READ("vkn_train_callbacks", vkn_train_callbacks, given, callbacks, closed));
-    BASE_NEED(callbacks->due);
-    BASE_NEED(callbacks->between_steps);
+    if (callbacks->due || callbacks->between_steps) {
+        BASE_NEED(callbacks->due);
+        BASE_NEED(callbacks->between_steps);
+    }
     return VKN_OK;
 }
 
@@ -35,6 +37,13 @@ vkn_status run_callbacks_close(struct run_callbacks *callbacks, vkn_status statu
     BASE_CALLBACK(train_guard(trainer), "vkn_run_train", "closed", trainer, true);
     user->closed(user->context, trainer, status);
     return status;
+}
+
+void run_callbacks_report(const struct run_callbacks *callbacks,
+                          const struct vkn_train_stats *stats)
+{
+    if (callbacks->user.report)
+        callbacks->user.report(callbacks->user.context, stats);
 }
 
 double run_callbacks_due(const struct run_callbacks *callbacks)

@@ -25,7 +25,7 @@ vkn_status run_open(const struct vkn_job *job, const char *run, const char *scen
     if (!run)
         return base_fail(VKN_BAD_INPUT, "no run is given");
     BASE_TRY(run_find_checkpoint(run, &checkpoint));
-    vkn_status status = report_progress_begin(job->quiet, 0, 0.0, &opened->progress);
+    vkn_status status = report_progress_begin(job, 0, 0.0, &opened->progress);
     if (status == VKN_OK)
         status = context_of_job(job, &opened->context);
     if (status == VKN_OK)

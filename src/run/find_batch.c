@@ -326,7 +326,7 @@ static vkn_status open_all(struct search *s)
     BASE_TRY(run_begin_scene(&s->begin, &s->scene));
     BASE_TRY(context_of_job(train->job, &s->context));
     gpu_set_stop_flag(s->context->device, train->job->stop);
-    BASE_TRY(report_progress_begin(train->job->quiet, 0, 0.0, &s->progress));
+    BASE_TRY(report_progress_begin(train->job, 0, 0.0, &s->progress));
     BASE_TRY(run_load_images(s->scene, &s->begin.config, NULL, s->progress));
     run_begin_fit(&s->begin, s->scene, gpu_device_capabilities(s->context->device));
     return prepare(s);

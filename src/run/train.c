@@ -65,8 +65,8 @@ static void log_beginning(const struct training *t)
 
 static vkn_status open_trainer(struct training *t)
 {
-    BASE_TRY(report_progress_begin(t->params->job->quiet, t->begin.config.steps,
-                                   t->begin.config.seconds, &t->progress));
+    BASE_TRY(report_progress_begin(t->params->job, t->begin.config.steps, t->begin.config.seconds,
+                                   &t->progress));
     log_beginning(t);
     BASE_TRY(vkn_field_check(t->context, &t->begin.config));
     BASE_TRY(run_load_images(t->scene, &t->begin.config, run_ranks_comm(t->ranks), t->progress));
@@ -94,8 +94,7 @@ static vkn_status open_trainer(struct training *t)
     sanity_log_images(t->scene, config);
     if (backend->policy[0])
         base_log(BASE_LOG_INFO, "precision policy, other than default: %s", backend->policy);
-    return report_progress_begin(t->params->job->quiet, config->steps, config->seconds,
-                                 &t->progress);
+    return report_progress_begin(t->params->job, config->steps, config->seconds, &t->progress);
 }
 
 static struct run_record record_of(const struct training *t, const char *status)
@@ -249,6 +248,7 @@ static void report(void *context, const struct vkn_train_stats *stats)
     report_progress_train(t->progress, &metrics, stats->steps_per_second);
     log_eta(t, stats);
     run_log_add(t->run_log, &metrics);
+    run_callbacks_report(&t->callbacks, stats);
 }
 
 static void warn(void *context, const char *line)
@@ -293,7 +293,6 @@ static vkn_status call_between_steps(void *context)
 /* Trains to the configuration's limits, with checkpoints and evaluations when they are due. */
 static vkn_status train(struct training *t)
 {
-    bool has_callbacks = t->callbacks.user.due != NULL;
     while (!vkn_trainer_finished(t->trainer)) {
         BASE_TRY(evaluate_if_due(t));
         uint64_t save = run_saver_until_step(&t->saver);
@@ -308,8 +307,8 @@ static vkn_status train(struct training *t)
             .report = report,
             .warn = warn,
             .context = t,
-            .due = has_callbacks ? callback_due : NULL,
-            .between_steps = has_callbacks ? call_between_steps : NULL,
+            .due = t->callbacks.user.due ? callback_due : NULL,
+            .between_steps = t->callbacks.user.due ? call_between_steps : NULL,
         };
         BASE_TRY(vkn_trainer_run(t->trainer, &run));
         if (!vkn_trainer_finished(t->trainer)) /* finish() saves the last step */

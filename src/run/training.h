@@ -180,18 +180,21 @@ vkn_status validate_finally(struct validation *validation, struct report_progres
 
 /* The caller's callbacks during a training. */
 struct run_callbacks {
-    struct vkn_train_callbacks user; /* complete; `due` NULL: no callbacks */
+    struct vkn_train_callbacks user; /* complete */
     struct run_saver *saver;         /* of the training */
 };
 
-/* Copies the caller's callbacks; `given` may be NULL. VKN_BAD_INPUT unless `due` and
- * `between_steps` are set. */
+/* Copies the caller's callbacks; `given` may be NULL. VKN_BAD_INPUT if only one of
+ * `due` and `between_steps` is set. */
 vkn_status run_callbacks_read(const struct vkn_train_callbacks *given,
                               struct run_callbacks *callbacks);
 /* Call `opened` and `closed`. run_callbacks_close returns `status` and keeps the last error. */
 void run_callbacks_open(struct run_callbacks *callbacks, struct run_saver *saver,
                         const char *scene);
 vkn_status run_callbacks_close(struct run_callbacks *callbacks, vkn_status status);
+/* Calls `report` if it is set. */
+void run_callbacks_report(const struct run_callbacks *callbacks,
+                          const struct vkn_train_stats *stats);
 /* Call `due` and `between_steps`, as vkn_train_run needs them. */
 double run_callbacks_due(const struct run_callbacks *callbacks);
 vkn_status run_callbacks_between_steps(struct run_callbacks *callbacks);

@@ -29,11 +29,12 @@ static vkn_status check_view(const struct vkn_view *given, struct view *view)
     if (!copied->camera || !copied->pixels)
         return base_fail(VKN_BAD_INPUT, "%s: missing", copied->camera ? "pixels" : "camera");
     if ((unsigned)copied->split > VKN_SPLIT_TEST)
-        return base_fail(VKN_BAD_INPUT, "split: %u is not a split", (unsigned)copied->split);
+        return base_fail(VKN_BAD_INPUT, "split: %u is none of its values, 0 to %u",
+                         (unsigned)copied->split, (unsigned)VKN_SPLIT_TEST);
     BASE_TRY(scene_read_camera(copied->camera, &view->camera));
     if (view->camera.width > SCENE_MAX_IMAGE_SIZE || view->camera.height > SCENE_MAX_IMAGE_SIZE)
-        return base_fail(VKN_BAD_INPUT, "camera: width and height: more than %u pixels",
-                         SCENE_MAX_IMAGE_SIZE);
+        return base_fail(VKN_BAD_INPUT, "camera: width and height: %u x %u pixels: must be 1 to %u",
+                         view->camera.width, view->camera.height, SCENE_MAX_IMAGE_SIZE);
     return VKN_OK;
 }
 

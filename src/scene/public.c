@@ -185,13 +185,14 @@ static vkn_status check_camera(const struct vkn_camera *camera)
     if ((camera->focal_x <= 0.0 && !is_full) || camera->focal_y < 0.0)
         return base_fail(VKN_BAD_INPUT, "camera: focal_x %g, focal_y %g: must be positive",
                          camera->focal_x, camera->focal_y);
-    if (!is_known)
-        return base_fail(VKN_BAD_INPUT, "camera: lens: %u is not a known lens",
-                         (unsigned)camera->lens);
+    BASE_TRY(base_check_choice("camera", "lens", (unsigned)camera->lens, SCENE_LENSES - 1));
     if (!(camera->time >= 0.0 && camera->time <= 1.0))
         return base_fail(VKN_BAD_INPUT, "camera: time: %g is not from 0 to 1", camera->time);
     if (!is_pose(camera->pose))
-        return base_fail(VKN_BAD_INPUT, "camera: pose: its first three columns are no rotation");
+        return base_fail(VKN_BAD_INPUT,
+                         "camera: pose: must be finite; its first three columns must be of unit "
+                         "length and at right angles, to %g",
+                         SQUARE_TOLERANCE);
     return VKN_OK;
 }
 

@@ -47,6 +47,7 @@ vkn_status context_options(const struct vkn_context_params *params, struct gpu_o
         .shader_dir = read.shader_dir,
         .statistics = read.statistics,
         .low_priority = read.low_priority,
+        .progress = {read.progress, read.progress_context},
     };
     return VKN_OK;
 }
@@ -56,7 +57,9 @@ vkn_status context_of_job(const struct vkn_job *job, vkn_context **context)
     const struct vkn_context_params params = {.size = sizeof params,
                                               .device = job->device,
                                               .shader_dir = job->shader_dir,
-                                              .low_priority = job->low_priority};
+                                              .low_priority = job->low_priority,
+                                              .progress = job->progress,
+                                              .progress_context = job->progress_context};
     return vkn_context_create(&params, context);
 }
 

@@ -5,7 +5,7 @@
 
 static void loading_progress(void *context, size_t done, size_t total)
 {
-    (void)context;
+    gpu_report_progress(context, "decoding images", done, total);
     if (done == total)
         base_log(BASE_LOG_INFO, "decoded %zu training images", total);
 }
@@ -79,7 +79,7 @@ vkn_status train_create(vkn_context *context, vkn_scene *scene, const struct vkn
     config = config_or_default(config);
     BASE_TRY(images_check(scene));
     BASE_TRY(field_check_glsl(context->device, config, false));
-    BASE_TRY(train_load_images(scene, config, parallel, loading_progress, NULL));
+    BASE_TRY(train_load_images(scene, config, parallel, loading_progress, context->device));
     struct vkn_trainer *t = base_alloc(1, sizeof *t);
     if (!t)
         return VKN_ERROR;
