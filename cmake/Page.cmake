@@ -62,7 +62,7 @@ function(vknerf_embed_reports target)
     set(folder ${shared_page_files})
     set(declarations "")
     set(pages "")
-    foreach(kind run comparison static)
+    foreach(kind run comparison refinement certificate)
         set(page ${PROJECT_BINARY_DIR}/report/${kind}.html)
         vknerf_join_page(${page} ${folder}/page.html "${folder}/base.css;${folder}/report.css"
             "${folder}/curves.js;${folder}/report.js;${folder}/${kind}.js")
