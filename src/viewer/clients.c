@@ -62,8 +62,10 @@ void clients_wait(struct viewer *viewer, const char *name, struct exchange *exch
     if (!exchange->frame.still || !client->last_request.still ||
         !frame_same(&exchange->frame, &client->last_request))
         client->ready_at = now;
-    if (!frame_same(&exchange->frame, &client->last_request))
+    if (!frame_same(&exchange->frame, &client->last_request)) {
         client->refined_share = 0;
+        viewer->moved_at = now;
+    }
     client->last_request = exchange->frame;
     answer_park(exchange);
     pthread_cond_signal(&viewer->wake_renderer);

@@ -32,7 +32,7 @@ struct cJSON;
 #define VIEWER_REQUEST_TIMEOUT 20.0
 #define VIEWER_PRESENT_SECONDS 3.0
 /* Share of a training's time for rendering: default and limits of what pages can set. */
-#define VIEWER_SHARE           0.25
+#define VIEWER_SHARE           0.5
 #define VIEWER_LEAST_SHARE     0.02
 
 /* ---- limits ---------------------------------------------------------------------------------- */
@@ -256,7 +256,8 @@ struct viewer {
     struct allowance commands;            /* limits requests that change something */
     struct allowance reading; /* limits the worker's seconds during training; the worker's only */
     bool can_pause, callbacks_opened; /* callbacks_opened: a training has begun */
-    double time_share;          /* share of a training's time for rendering, as pages have set it */
+    double time_share; /* share of a training's time for rendering, as pages have set it */
+    double moved_at;   /* viewer_now() of the last request of a frame with another camera */
     struct renderers renderers; /* used by the renderer's thread only */
     struct vkn_train_callbacks callbacks;
     /* Rendering time during training: its limit, the seconds used since `used_share` was updated,

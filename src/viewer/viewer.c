@@ -147,6 +147,8 @@ void viewer_progress(void *context, const char *what, size_t done, size_t total)
     struct viewer *viewer = context;
     if (strcmp(what, "training") == 0)
         return; /* shown by steps */
+    if (strcmp(what, "evaluating") == 0)
+        what = "evaluating views";
     pthread_mutex_lock(&viewer->lock);
     bool complete = total > 0 && done >= total;
     snprintf(viewer->activity.what, sizeof viewer->activity.what, "%s", complete ? "" : what);

@@ -67,14 +67,14 @@ function showResult() {
 }
 
 // Returns a button that goes to a held-out view, with the view's PSNR.
-function errorButton([name, psnr], most) {
+function errorButton([name, psnr], low, high) {
   const [, split, index] = /^([a-z]+)_(\d+)$/.exec(name) || [];
   const view = scene.views.find((other) => other.split === split && other.index === Number(index));
   const button = document.createElement('button'), bar = document.createElement('i');
   const label = document.createElement('span'), value = document.createElement('b');
   label.textContent = view ? `${view.name} · ${split}` : name;
   value.textContent = psnr.toFixed(2);
-  bar.style.width = `${clamp(100 * psnr / most, 0, 100)}%`;
+  bar.style.width = `${100 * (psnr - low + 1) / (high - low + 1)}%`; // to compare views: the lowest has a short bar
   button.title = view ? 'Go to this camera' : 'The scene is not there';
   button.disabled = !view;
   button.onclick = () => pickCamera(view);
@@ -88,10 +88,10 @@ function showErrors() {
   if (text === lastViews)
     return; // keeps the focus
   lastViews = text;
-  const views = state.views.slice().sort((a, b) => a[1] - b[1]), most = Math.max(1, ...views.map((view) => view[1]));
+  const views = state.views.slice().sort((a, b) => a[1] - b[1]), [low, high] = [views[0], views.at(-1)].map((view) => view?.[1]);
   $('error-list').replaceChildren(...views.map((view) => {
     const item = document.createElement('li');
-    item.append(errorButton(view, most));
+    item.append(errorButton(view, low, high));
     return item;
   }));
 }
