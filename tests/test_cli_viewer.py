@@ -3,11 +3,13 @@
 same whether it is viewed or not. (test_viewer_page tests the page.)"""
 
 import json
+import math
 import os
 import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -74,7 +76,7 @@ def check_access(viewer):
     for token in ("", viewer.token[:-1], viewer.token + "0", viewer.token[:-1] + ("0" if viewer.token[-1] != "0" else "1")):
         code, _, body = viewer.get("/", token=token)
         assert code == 403 and b"<script" not in body, (token, code)
-        for path in ("/api/scene", "/api/state", "/api/frame", "/api/photo", "/api/poses"):
+        for path in ("/api/scene", "/api/state", "/api/frame", "/api/photo", "/api/poses", "/api/probe"):
             assert viewer.get(path, token=token)[0] == 403
         assert viewer.post("/api/control", {"action": "stop"}, token=token)[0] == 403
     for host in ("evil.example", f"evil.example:{viewer.port}", "127.0.0.1.evil.example", "10.0.0.1", "[::2]", "", ":80",
@@ -97,12 +99,15 @@ def check_requests(viewer, pose):
     """Checks answers to invalid parameters."""
     for bad in ({"fov": 0}, {"fov": "nan"}, {"width": 0}, {"width": 100000}, {"map": "beauty"}, {"still": 2},
                 {"background": "red"}, {"crop": "1,2,3"}, {"crop": "1,1,1,0,0,0"}, {"time": 2}, {"client": "a b"},
-                {"lens": "magic"}):
+                {"lens": "magic"}, {"second": "beauty"}, {"palette": "jet"}, {"range": "2,1"}, {"range": "1"}, {"exposure": 17}):
         bad = {key: str(value).replace(" ", "%20") for key, value in bad.items()}
         code, _, body = viewer.frame(pose, **bad)
         assert code == 400 and next(iter(bad)) in json.loads(body)["error"], (bad, code, body)
     for bad in (pose[:11], pose + [0], [2 * x for x in pose], [0] * 12, ["inf"] * 12):
         assert viewer.frame(bad)[0] == 400, bad
+    for pixel in ("", "1", "0.5,2", "nan,0", "0.5,0.5,0.5"):
+        code, _, body = viewer.get(frame_path(pose, pixel=pixel).replace("frame", "probe"))
+        assert code == 400 and "pixel" in json.loads(body)["error"], (pixel, body)
     assert viewer.get("/api/photo?split=train&view=9999")[0] == 404
     assert viewer.get("/api/photo?split=none&view=0")[0] == 400 and viewer.get("/api/photo?view=x")[0] == 400
     for body in ("", "{", "[]", "{}", '{"action": 1}', '{"action": "explode"}', "\0" * 100):
@@ -455,6 +460,40 @@ def check_focus(viewer, scene):
     assert facts["up"] == [0, 0, 1], facts["up"]
 
 
+def check_maps(viewer, run, view):
+    """Probes agree with the depths that `render` writes; a picture of two maps has one below the other."""
+    out = run + ".depths"
+    done = vknerf("render", run, "--split", "train", "--out", out, "--maps", "depth_values,opacity", "--width", "50", "--height", "50")
+    assert done.returncode == 0, done.stderr
+    with open(os.path.join(out, "frame_0000_depth.npy"), "rb") as file:
+        depths = struct.unpack("<2500f", file.read()[-10000:])
+    fov = 2 * math.degrees(math.atan(view["height"] / 2 / view["focal_y"]))
+    same = {"fov": fov, "width": 50, "height": 50}
+    probe = lambda **more: viewer.json(frame_path(view["pose"], **same, **more).replace("frame", "probe"))
+    opaque = [i for i, depth in enumerate(depths) if depth > 0]
+    for y, x in (divmod(opaque[len(opaque) * i // 4], 50) for i in range(4)):
+        got = probe(pixel=f"{(x + 0.5) / 50},{(y + 0.5) / 50}")
+        assert abs(got["depth"] - depths[50 * y + x]) <= 1e-3 * depths[50 * y + x] and len(got["color"]) == 3, (x, y, got, depths[50 * y + x])
+    hit = sorted(depth for depth in depths if depth > 0)
+    got = probe()
+    assert hit[0] * 0.95 < got["near"] < got["far"] < hit[-1] * 1.05, (got, hit[0], hit[-1])
+    assert probe(crop="90,90,90,91,91,91") == {}
+    frame = lambda **more: viewer.frame(view["pose"], **same, map="depth", client="maps", **more)
+    code, headers, body = frame(second="opacity")
+    assert jpeg_size(body) == (int(headers["X-Width"]), 2 * int(headers["X-Height"])), headers
+    shown = [frame(**more)[2] for more in ({}, {"range": "3,5"}, {"palette": "turbo"}, {"palette": "grey"}, {"background": "black"})]
+    assert len(set(shown)) == len(shown)
+    assert frame(exposure=2)[2] == shown[0] and viewer.frame(view["pose"], exposure=2)[2] != viewer.frame(view["pose"])[2]
+    # Published values of the palettes at their ends and in their middle.
+    known = {"viridis": ((68, 1, 84), (33, 145, 140), (253, 231, 37)), "inferno": ((0, 0, 4), (188, 55, 84), (252, 255, 164)),
+             "turbo": ((48, 18, 59), (164, 252, 60), (122, 4, 3)), "grey": ((0, 0, 0), (128, 128, 128), (255, 255, 255))}
+    for name, colors in viewer.scene()["palettes"].items():
+        for text, wanted in zip((colors[0], colors[8], colors[16]), known.pop(name)):
+            found = [int(text[i:i + 2], 16) for i in (1, 3, 5)]
+            assert max(abs(a - b) for a, b in zip(found, wanted)) < (34 if name == "turbo" else 16), (name, found, wanted)
+    assert not known
+
+
 def check_paths(viewer, run, pose):
     keys = [{"position": pose[3::4], "look_at": [0, 0, 0]}, {"position": [x + 0.1 for x in pose[3::4]], "look_at": [0, 0, 0]}]
     code, answer = viewer.post("/api/path", {"name": "turn", "path": {"keyframes": keys, "frames": 2}})
@@ -506,6 +545,7 @@ def check_view(run, folder):
     assert state["end"] == "" and state["can"]["end"] and len(state["views"]) == 12, state
     check_picture(run, viewer, view, folder)
     check_focus(viewer, DEMO)
+    check_maps(viewer, run, view)
     check_paths(viewer, run, view["pose"])
     unchanged()
     # Another checkpoint replaces the one that is shown.

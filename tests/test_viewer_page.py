@@ -313,6 +313,73 @@ def show_maps(page):
     page.key('b')
     until(lambda: difference(pixels(page), pictures['rgb']) > 20, 'a black background')
     page.key('b')
+    compare_maps(page, pictures)
+    show_depths(page, pictures)
+
+
+FRAMES = "return performance.getEntriesByType('resource').filter((entry) => entry.name.includes('/api/frame')).length"
+
+
+def halves(picture):
+    """Returns the left and the right half of a picture of 24 x 24 values of three colours."""
+    return [[x for i, x in enumerate(picture) if (i // 3 % 24 < 12) == left] for left in (True, False)]
+
+
+def compare_maps(page, pictures):
+    """Shows two maps beside each other; their divider is moved without another frame."""
+    panel(page, 'view')
+    choose(page, 'second', 'opacity', 'change')
+    page.key('\ue00c')  # escape: close the panel
+    until(lambda: difference(halves(refined(page))[1], halves(pictures['opacity'])[1]) < 3, 'opacity on the right')
+    if difference(halves(pixels(page))[0], halves(pictures['rgb'])[0]) > 3:
+        fail('no colours on the left')
+    frames, (x, y) = page.script(FRAMES), (WIDTH // 2, HEIGHT // 2)
+    page.pointers([(x, y), (x - 100, y), (14, y)])
+    until(lambda: difference(pixels(page), pictures['opacity']) < 8, 'opacity nearly everywhere')
+    if page.script(FRAMES) != frames:
+        fail('moving the divider renders frames')
+    until(lambda: view_parameters(page).get('divider') == '0.02', 'the divider in the address')
+    page.script("document.getElementById('divider').focus()")
+    page.key('\ue014')  # right
+    until(lambda: view_parameters(page).get('divider') == '0.04', 'the divider is moved by a key')
+    choose(page, 'second', 'none', 'change')
+    until(lambda: difference(refined(page), pictures['rgb']) < 2, 'one map again')
+
+
+def show_depths(page, pictures):
+    """Checks the legend and the value under the cursor, colours, range and exposure, and the pivot of a double click."""
+    home = pose(page)
+    choose(page, 'exposure', '2')
+    until(lambda: difference(refined(page), pictures['rgb']) > 3, 'a brighter picture')
+    until(lambda: view_parameters(page).get('exposure') == '2', 'the exposure in the address')
+    choose(page, 'exposure', '0')
+    page.key('2')
+    x, y = WIDTH // 2, HEIGHT * 11 // 20
+    page.move(x, y)
+    value = until(lambda: re.match(r'([\d.]+) units · opacity \d+ %', text(page, 'legend-value')), 'a value under the cursor')
+    low, high = (float(text(page, 'legend-' + end).split()[0]) for end in ('near', 'far'))
+    if not low < float(value[1]) < high:
+        fail(f'the depth {value[1]} is not from {low} to {high}')
+    before = refined(page)
+    choose(page, 'palette', 'turbo', 'change')
+    until(lambda: difference(refined(page), before) > 3, 'other colours')
+    choose(page, 'range-far', str((low + high) / 2), 'change')
+    until(lambda: view_parameters(page).get('range', ',').split(',')[1] == short((low + high) / 2), 'a range in the address')
+    if page.script("return document.getElementById('range-auto').checked"):
+        fail('the range is still automatic')
+    choose(page, 'palette', 'viridis', 'change')
+    page.click('#maps [data-map=rgb]')
+    page.double_click(x, y)  # looks at the surface from where the camera is
+    until(lambda: abs(float(view_parameters(page)['distance']) - float(value[1])) < 0.02 * float(value[1]), 'a pivot on the surface')
+    page.key('h')
+    until(lambda: near(pose(page), home), 'home again')
+    page.script("const auto = document.getElementById('range-auto'); auto.checked = true; auto.dispatchEvent(new Event('change'))")
+    if page.script("return document.getElementById('legend').checkVisibility()"):
+        fail('a legend of colours')
+
+
+def short(number):
+    return f'{number:.6g}'
 
 
 def move_time(page, run):

@@ -102,7 +102,7 @@ void clients_refresh(struct viewer *viewer)
 
 double clients_ready_at(const struct viewer *viewer)
 {
-    double first = HUGE_VAL;
+    double first = viewer->probes ? 0 : HUGE_VAL;
     for (size_t i = 0; i < VIEWER_CLIENTS; i++)
         if (viewer->clients[i].waiting)
             first = fmin(first, viewer->clients[i].ready_at);
@@ -114,7 +114,7 @@ bool clients_waiting(const struct viewer *viewer)
     for (size_t i = 0; i < VIEWER_CLIENTS; i++)
         if (viewer->clients[i].waiting)
             return true;
-    return false;
+    return viewer->probes != NULL;
 }
 
 void clients_refuse_waiting(struct viewer *viewer, const char *why)
@@ -124,6 +124,7 @@ void clients_refuse_waiting(struct viewer *viewer, const char *why)
             answer_fail(viewer->clients[i].waiting, 503, "%s", why);
         viewer->clients[i].waiting = NULL;
     }
+    probe_refuse(viewer, HUGE_VAL, why);
 }
 
 /* Returns whether another page waits for frames. */
@@ -160,6 +161,7 @@ void clients_expire(struct viewer *viewer, double now)
     for (size_t i = 0; i < VIEWER_CLIENTS; i++)
         if (viewer->clients[i].waiting)
             end_wait(viewer, &viewer->clients[i], now - viewer->clients[i].waiting->parked_at);
+    probe_refuse(viewer, now - VIEWER_REQUEST_TIMEOUT, "the device was busy for too long");
 }
 
 void clients_forget(struct viewer *viewer, const struct exchange *exchange)
@@ -167,6 +169,7 @@ void clients_forget(struct viewer *viewer, const struct exchange *exchange)
     for (size_t i = 0; i < VIEWER_CLIENTS; i++)
         if (viewer->clients[i].waiting == exchange)
             viewer->clients[i].waiting = NULL;
+    probe_forget(viewer, exchange);
     for (struct exchange **job = &viewer->jobs; *job; job = &(*job)->next)
         if (*job == exchange) {
             *job = exchange->next;

@@ -18,13 +18,13 @@ static vkn_status open_renderer(struct renderers *renderers, vkn_renderer **rend
 static vkn_renderer **renderers_cached(struct renderers *renderers,
                                        const struct frame_request *request)
 {
-    return request->map == MAP_NORMAL ? &renderers->normal : &renderers->color;
+    return frame_has_normals(request) ? &renderers->normal : &renderers->color;
 }
 
 vkn_status renderers_get(struct renderers *renderers, const struct frame_request *request,
                          vkn_renderer **renderer)
 {
-    bool normals = request->map == MAP_NORMAL;
+    bool normals = frame_has_normals(request);
     vkn_renderer **cached = renderers_cached(renderers, request);
     vkn_status status = *cached ? VKN_OK : open_renderer(renderers, cached);
     if (status == VKN_OK && normals)
@@ -45,6 +45,7 @@ void renderers_close(struct renderers *renderers)
 
 #define MOVING_QUALITY 80 /* of JPEG */
 #define LEAST_RAYS     1536.0
+#define LEAST_MEASURED 256.0   /* rays of a picture whose speed is measured */
 #define FIRST_RAY_RATE 40000.0 /* rays per second, until they are measured */
 
 /* Returns the camera of a part: the whole picture's camera with a shifted principal point. */
@@ -70,26 +71,27 @@ static struct vkn_camera camera_of(const struct frame_request *request, const st
 
 double frames_ray_rate(const struct renderers *renderers, const struct frame_request *request)
 {
-    double ray_rate = renderers->ray_rate[request->map == MAP_NORMAL];
+    double ray_rate = renderers->ray_rate[frame_has_normals(request)];
     return ray_rate > 0 ? ray_rate : FIRST_RAY_RATE;
 }
 
 static void update_ray_rate(struct renderers *renderers, const struct frame_request *request,
                             double rays, double seconds)
 {
-    double *ray_rate = &renderers->ray_rate[request->map == MAP_NORMAL],
+    double *ray_rate = &renderers->ray_rate[frame_has_normals(request)],
            measured = rays / fmax(seconds, 1e-5);
     *ray_rate = *ray_rate > 0 ? 0.5 * (*ray_rate + measured) : measured;
 }
 
-static vkn_status render(struct viewer *viewer, const struct frame_request *request,
-                         const struct part *part, struct vkn_picture **picture)
+vkn_status frames_picture(struct viewer *viewer, const struct frame_request *request,
+                          const struct part *part, struct vkn_picture **picture)
 {
     struct vkn_camera camera = camera_of(request, part);
     struct vkn_picture_params params = {
         .size = sizeof params,
         .background = (enum vkn_background)request->background,
         .supersample = part->supersample,
+        .exposure = request->exposure,
     };
     if (request->cropped) {
         memcpy(params.crop, request->crop, sizeof params.crop);
@@ -105,10 +107,9 @@ static vkn_status render(struct viewer *viewer, const struct frame_request *requ
     double began = viewer_now();
     if (status == VKN_OK)
         status = vkn_render(renderer, &camera, &params, picture);
-    if (status == VKN_OK)
-        update_ray_rate(&viewer->renderers, request,
-                        (double)part->width * part->height * part->supersample * part->supersample,
-                        viewer_now() - began);
+    double rays = (double)part->width * part->height * part->supersample * part->supersample;
+    if (status == VKN_OK && rays >= LEAST_MEASURED)
+        update_ray_rate(&viewer->renderers, request, rays, viewer_now() - began);
     return status;
 }
 
@@ -116,11 +117,15 @@ bool frames_render(struct viewer *viewer, const struct frame_request *request,
                    const struct part *part, uint8_t *rgb, size_t pitch)
 {
     struct vkn_picture *picture = NULL;
-    if (render(viewer, request, part, &picture) != VKN_OK) {
+    if (frames_picture(viewer, request, part, &picture) != VKN_OK) {
         viewer_set_message(viewer, "%s", vkn_last_error());
         return false;
     }
-    picture_colors(picture, request, viewer->focus_distance, rgb, pitch);
+    picture_colors(picture, request, (enum viewer_map)request->map, viewer->focus_distance, rgb,
+                   pitch);
+    if (request->second_map != MAP_NONE)
+        picture_colors(picture, request, (enum viewer_map)request->second_map,
+                       viewer->focus_distance, rgb + part->full[1] * pitch, pitch);
     vkn_picture_free(&picture);
     return true;
 }
@@ -156,7 +161,8 @@ bool frames_send(struct viewer *viewer, struct client *client, uint64_t exchange
                  const uint8_t *rgb, const struct frame_facts *facts, int quality)
 {
     struct answer picture = {.code = 200, .type = "image/jpeg", .is_frame = true, .facts = *facts};
-    const struct pixels_jpeg jpeg = {rgb, facts->width, facts->height, 3, quality, NULL, 0};
+    const struct pixels_jpeg jpeg = {
+        rgb, facts->width, facts->height * facts->maps, 3, quality, NULL, 0};
     picture.data = pixels_write_jpeg(&jpeg, &picture.size);
     if (!picture.data)
         picture = answer_error(500, "out of memory");
@@ -184,11 +190,12 @@ static void render_moving(struct viewer *viewer, struct client *client,
                 viewer->renderers.moving_seconds * frames_ray_rate(&viewer->renderers, request),
                 size);
     const struct part all = {{size[0], size[1]}, 0, 0, size[0], size[1], 1};
-    uint8_t *rgb = malloc(3 * (size_t)size[0] * size[1]);
+    uint8_t *rgb = malloc(3 * (size_t)size[0] * size[1] * frame_maps(request));
     if (rgb && frames_render(viewer, request, &all, rgb, 3 * (size_t)size[0])) {
         const struct frame_facts facts = {
             .width = size[0],
             .height = size[1],
+            .maps = frame_maps(request),
             .step = viewer->step,
             .milliseconds = 1e3 * (viewer_now() - began),
             .refined_share =
@@ -208,9 +215,11 @@ static void render_moving(struct viewer *viewer, struct client *client,
 
 double frames_work(struct viewer *viewer)
 {
-    double began = viewer_now();
+    double began = viewer_now(), probing = probe_work(viewer);
     struct frame_request request;
     uint64_t exchange = 0;
+    if (probing > 0)
+        return probing;
     pthread_mutex_lock(&viewer->lock);
     struct client *client = clients_next(viewer, began);
     if (client) {

@@ -54,7 +54,10 @@ struct connection {
 
 /* ---- requests and answers ------------------------------------------------------------------- */
 
-enum viewer_map { MAP_RGB, MAP_DEPTH, MAP_NORMAL, MAP_OPACITY };
+enum viewer_map { MAP_RGB, MAP_DEPTH, MAP_NORMAL, MAP_OPACITY, MAP_NONE };
+
+/* Colours of depth maps. */
+enum viewer_palette { PALETTE_VIRIDIS, PALETTE_INFERNO, PALETTE_TURBO, PALETTE_GREY, PALETTES };
 
 /* Parameters of /api/frame. */
 struct frame_request {
@@ -62,7 +65,11 @@ struct frame_request {
     double crop[9];             /* corners, and rotation, as in vkn_picture_params */
     double center[2];           /* principal point: shares of the picture's width and height */
     uint32_t width, height;
-    uint32_t map, background; /* enum viewer_map, vkn_background */
+    double range[2];          /* depths of the palette's ends; both 0: default */
+    double exposure;          /* stops, as in vkn_picture_params */
+    uint32_t map, second_map; /* enum viewer_map; second_map NONE: the picture has one map */
+    uint32_t palette;         /* enum viewer_palette */
+    uint32_t background;      /* vkn_background */
     uint32_t cropped, still;  /* flags; still: the camera does not move */
 };
 
@@ -72,9 +79,10 @@ struct photo_request {
     uint32_t width;
 };
 
-/* Facts of a frame for the headers of its answer. */
+/* Facts of a frame for the headers of its answer. The JPEG has `maps` pictures of this size, one
+ * below the other. */
 struct frame_facts {
-    uint32_t width, height;
+    uint32_t width, height, maps;
     uint64_t step;
     double milliseconds, refined_share; /* refined_share: of the final quality, 0..1 */
 };
@@ -103,10 +111,12 @@ struct exchange {
     enum job job;
     char *body; /* of a POST, with a terminating zero */
     size_t size;
-    struct frame_request frame;
+    struct frame_request frame; /* of a frame or a probe */
+    double pixel[2];            /* of a probe: shares of the picture's width and height */
+    bool has_pixel;             /* of a probe: asks for a pixel, not for the range of depths */
     struct photo_request photo;
     struct answer answer;
-    struct exchange *next; /* in the worker's queue */
+    struct exchange *next; /* in the worker's queue, or in the list of probes */
 };
 
 /* ---- clients --------------------------------------------------------------------------------- */
@@ -222,9 +232,10 @@ struct viewer {
     uint32_t handed_over;   /* connections that libmicrohttpd has or is about to get */
     uint64_t last_exchange; /* number of the latest exchange */
     struct client clients[VIEWER_CLIENTS];
-    uint64_t last_client;  /* number of the latest client */
-    uint32_t last_served;  /* index in `clients` */
-    struct exchange *jobs; /* the worker's queue */
+    uint64_t last_client;    /* number of the latest client */
+    uint32_t last_served;    /* index in `clients` */
+    struct exchange *jobs;   /* the worker's queue */
+    struct exchange *probes; /* parked requests for what a picture shows */
     uint32_t job_count;
     bool ending; /* the program is ending */
 
@@ -357,10 +368,15 @@ struct answer answer_page(unsigned code, const char *begin, const char *end);
 /* Read the parameters of a request. False: `problem` names the invalid parameter. */
 bool request_frame(struct MHD_Connection *connection, struct frame_request *request,
                    char problem[128]);
+bool request_probe(struct MHD_Connection *connection, struct exchange *exchange, char problem[128]);
 bool request_photo(struct MHD_Connection *connection, struct photo_request *request,
                    char problem[128]);
 /* Returns whether two requests are equal in everything but `still`. */
 bool frame_same(const struct frame_request *a, const struct frame_request *b);
+/* Returns the number of maps of a request's picture: 1 or 2. */
+uint32_t frame_maps(const struct frame_request *request);
+/* Returns whether a request shows normals. */
+bool frame_has_normals(const struct frame_request *request);
 
 /* ---- clients.c: called under the lock -------------------------------------------------------- */
 
@@ -393,7 +409,11 @@ double frames_work(struct viewer *viewer);
 struct part {
     uint32_t full[2], x, y, width, height, supersample;
 };
-/* Renders a part as RGB8, `pitch` bytes per row. False: failed, see viewer->message. */
+/* Renders a part of a picture. The caller frees *picture. */
+vkn_status frames_picture(struct viewer *viewer, const struct frame_request *request,
+                          const struct part *part, struct vkn_picture **picture);
+/* Renders a part as RGB8, `pitch` bytes per row; the second map is full[1] rows below the first.
+ * False: failed, see viewer->message. */
 bool frames_render(struct viewer *viewer, const struct frame_request *request,
                    const struct part *part, uint8_t *rgb, size_t pitch);
 /* Returns the expected rays per second. */
@@ -407,14 +427,31 @@ bool frames_send(struct viewer *viewer, struct client *client, uint64_t exchange
 bool refine_work(struct viewer *viewer, struct client *client, const struct frame_request *request,
                  uint64_t exchange);
 void refine_free(struct refinement *refinement);
-/* Converts the requested map to RGB8. `focus_distance`: depth of the depth map's middle colour. */
+/* Converts `map` of a picture to RGB8. Without a range in the request, depths are shown up to twice
+ * `focus_distance`. */
 void picture_colors(const struct vkn_picture *picture, const struct frame_request *request,
-                    double focus_distance, uint8_t *rgb, size_t pitch);
+                    enum viewer_map map, double focus_distance, uint8_t *rgb, size_t pitch);
+/* Computes a palette's colour at 0..1. */
+void picture_palette(enum viewer_palette palette, double at, double rgb[3]);
+/* Names of the palettes, in order. */
+extern const char *const picture_palettes[PALETTES + 1];
 
 /* Returns the renderer for a request's map; creates it on first use. */
 vkn_status renderers_get(struct renderers *renderers, const struct frame_request *request,
                          vkn_renderer **renderer);
 void renderers_close(struct renderers *renderers);
+
+/* ---- probe.c --------------------------------------------------------------------------------- */
+
+/* Parks or refuses a request for what a picture shows. Called under the lock, like the next two. */
+void probe_wait(struct viewer *viewer, struct exchange *exchange);
+/* Refuses requests that were parked before a time; HUGE_VAL: all. */
+void probe_refuse(struct viewer *viewer, double parked_before, const char *why);
+/* Removes an exchange that has ended from the list. */
+void probe_forget(struct viewer *viewer, const struct exchange *exchange);
+/* Answers the oldest request. Returns the seconds taken; 0: nothing to do. Called by the renderer's
+ * thread. */
+double probe_work(struct viewer *viewer);
 
 /* ---- facts.c, state.c, curves.c, photo.c, path.c, poses.c
  * --------------------------------------------- */

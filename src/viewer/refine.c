@@ -85,7 +85,7 @@ static bool begin(const struct renderers *renderers, struct refinement *r,
         .width = size[0],
         .height = size[1],
         .supersample = rays > pixels ? FINE_SUPERSAMPLE : 1,
-        .rgb = malloc(3 * (size_t)size[0] * size[1]),
+        .rgb = malloc(3 * (size_t)size[0] * size[1] * frame_maps(request)),
         .model_version = renderers->model_version,
     };
     return r->rgb != NULL;
@@ -134,6 +134,7 @@ static void send_picture(struct viewer *viewer, struct client *client, uint64_t 
     const struct frame_facts facts = {
         .width = r->width,
         .height = r->height,
+        .maps = frame_maps(&r->request),
         .step = viewer->step,
         .milliseconds = 1e3 * r->spent_seconds,
         .refined_share = rays > pixels ? 1 : fmin(rays / ((training ? 1 : 4) * pixels), 0.999),

@@ -100,6 +100,17 @@ static void get_frame(struct exchange *exchange)
         clients_wait(exchange->viewer, client, exchange);
 }
 
+static void get_probe(struct exchange *exchange)
+{
+    char problem[128];
+    if (!request_probe(exchange->connection, exchange, problem))
+        answer_fail(exchange, 400, "%s", problem);
+    else if (!exchange->viewer->facts)
+        fail_busy(exchange);
+    else
+        probe_wait(exchange->viewer, exchange);
+}
+
 static void post_control(struct exchange *exchange)
 {
     set_answer(exchange, control_answer(exchange->viewer, exchange->body));
@@ -122,6 +133,7 @@ static const struct route {
     {"/api/state", false, get_state}, {"/api/photo", false, get_photo},
     {"/api/frame", false, get_frame}, {"/api/control", true, post_control},
     {"/api/path", true, post_path},   {"/api/poses", false, get_poses},
+    {"/api/probe", false, get_probe},
 };
 
 static const struct route *find_route(const char *path)

@@ -20,6 +20,7 @@ function frameParameters() {
     width: Math.max(8, Math.round(stage.W * scale)), height: Math.max(8, Math.round(stage.H * scale)),
     center: `${(stage.x / stage.W).toFixed(5)},${(stage.y / stage.H).toFixed(5)}`,
     map: settings.map, background: settings.background, time: settings.time.toPrecision(5), lens: 'perspective',
+    ...mapParameters(),
   };
   if (settings.cropOn)
     parameters.crop = settings.crop.join(',');
@@ -38,12 +39,16 @@ function pictureChanged() {
 
 async function receiveFrame(response, key, sent) {
   const number = (name) => Number(response.headers.get(name));
-  const bitmap = await createImageBitmap(await response.blob());
+  const blob = await response.blob(), height = number('X-Height'), width = number('X-Width');
+  const bitmap = await createImageBitmap(blob, 0, 0, width, height);
+  const second = sent.maps > 1 ? await createImageBitmap(blob, 0, height, width, height) : null; // below the first
   if (shown)
     shown.bitmap.close();
-  shown = { bitmap, camera: sent.camera, layout: sent.layout, key, refined: number('X-Refined'), step: number('X-Step') };
+  if (shown && shown.second)
+    shown.second.close();
+  shown = { bitmap, second, camera: sent.camera, layout: sent.layout, key, refined: number('X-Refined'), step: number('X-Step') };
   emit('frame', {
-    width: number('X-Width'), height: number('X-Height'), step: number('X-Step'), ms: number('X-Milliseconds'),
+    width, height, step: number('X-Step'), ms: number('X-Milliseconds'),
   });
   if (JSON.stringify(frameParameters()) === key)
     emit('refined', shown.refined);
@@ -75,7 +80,9 @@ function noFrame(key, refinedShare) {
 }
 
 async function requestFrame(parameters, key, still) {
-  const begin = performance.now(), sent = { camera: copyOf(camera), layout: { ...stage } };
+  const begin = performance.now(), sent = {
+    camera: copyOf(camera), layout: { ...stage }, maps: parameters.second === 'none' ? 1 : 2,
+  };
   outstanding = { still, controller: new AbortController() };
   try {
     const response = await fetched('/api/frame', { ...parameters, still: still ? 1 : 0, client },
@@ -162,10 +169,13 @@ function drawPicture() {
   if (!shown)
     return;
   const m = reprojection();
+  context.save();
   if (m)
     context.transform(...m);
   context.imageSmoothingQuality = 'high';
   context.drawImage(shown.bitmap, 0, 0, m ? shown.layout.W : W, m ? shown.layout.H : H);
+  context.restore();
+  drawSecond(context, m);
 }
 
 // Saves the shown frame as a PNG file in its original size.
