@@ -325,6 +325,18 @@ def check_share(viewer):
     assert viewer.post("/api/control", {"action": "share", "share": 0.5})[0] == 200
 
 
+def rendering_share(viewer, pose, share, seconds=1.2):
+    """Returns the share of the time in which frames of a moving camera are rendered during a training."""
+    assert viewer.post("/api/control", {"action": "share", "share": share})[0] == 200
+    viewer.frame(pose, width=400, height=300)
+    began, rendered = time.monotonic(), 0
+    while time.monotonic() - began < seconds:
+        code, headers, _ = viewer.frame(pose, width=400, height=300)
+        rendered += 1e-3 * float(headers["X-Milliseconds"]) if code == 200 else 0
+    assert 0 <= viewer.state()["share"] <= 1
+    return rendered / (time.monotonic() - began)
+
+
 def check_after_training(viewer, run, pose):
     """The viewer stays open at the same address, shows the checkpoint as `vknerf view` does, and ends by request."""
     state = viewer.state()
@@ -372,7 +384,9 @@ def check_failure(run, folder):
 def check_stop(run, viewer, folder):
     """A stop from the page, and Ctrl-C while paused, both save."""
     assert viewer.post("/api/control", {"action": "resume"})[0] == 200
-    assert viewer.frame(viewer.scene()["views"][0]["pose"])[0] == 200
+    pose = viewer.scene()["views"][0]["pose"]
+    shares = [rendering_share(viewer, pose, share) for share in (0.02, 1)]
+    assert shares[0] < 0.15 and shares[1] > 0.25, shares
     # `stop` is always possible; other requests that change the training are limited in number.
     codes = [viewer.post("/api/control", {"action": "resume"})[0] for _ in range(30)]
     assert codes.count(200) <= 21 and set(codes) <= {200, 429}, codes
@@ -381,7 +395,7 @@ def check_stop(run, viewer, folder):
     state = wait_for(lambda: viewer.state()["state"] == "stopped" and viewer.state())
     assert re.fullmatch(r"The training was stopped at step \d+ and is saved", state["end"]), state
     assert re.fullmatch(r"vknerf train --resume '?[^']*/waiting'?", state["command"]) and state["end_psnr"] is None, state
-    refine(viewer, viewer.scene()["views"][0]["pose"], client="after")
+    refine(viewer, pose, client="after")
     viewer.signal()
     assert viewer.end() == 130 and "and saved; go on with" in viewer.errors, viewer.errors
     out = os.path.join(folder, "stopped")

@@ -155,8 +155,8 @@ def watch_training(page, run):
     until(lambda: text(page, 'start-text') in ('Opening the scene', 'Rendering the first picture', 'Compiling the pipelines of pictures'),
           'what the program does before the first picture')
     page.script('sessionStorage.clear()')
-    coarsen(page)
     until(lambda: '×' in text(page, 'readout'), 'a frame while training')
+    coarsen(page)
     if visible(page, 'start'):
         fail('the first picture is covered')
     panel(page, 'training')

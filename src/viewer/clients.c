@@ -2,8 +2,6 @@
 #include "viewer/internal.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -178,7 +176,7 @@ void clients_forget(struct viewer *viewer, const struct exchange *exchange)
         }
 }
 
-/* ---- waiting, new parameters, messages ------------------------------------------------------- */
+/* ---- waiting, new parameters ----------------------------------------------------------------- */
 
 void viewer_wait_for_request(struct viewer *viewer, double seconds)
 {
@@ -199,18 +197,5 @@ void viewer_new_model(struct viewer *viewer, uint64_t step)
     pthread_mutex_lock(&viewer->lock);
     viewer->step = step;
     clients_refresh(viewer);
-    pthread_mutex_unlock(&viewer->lock);
-}
-
-void viewer_set_message(struct viewer *viewer, const char *format, ...)
-{
-    char message[sizeof viewer->message];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
-    va_end(arguments);
-    vkn_clean_line(message);
-    pthread_mutex_lock(&viewer->lock);
-    memcpy(viewer->message, message, sizeof message);
     pthread_mutex_unlock(&viewer->lock);
 }

@@ -162,10 +162,13 @@ static bool is_paused(struct viewer *viewer)
 
 static void serve_while_paused(struct viewer *viewer)
 {
+    if (!is_paused(viewer))
+        return;
     set_share(viewer, 1);
-    while (is_paused(viewer))
+    do {
         if (frames_work(viewer) <= 0)
             viewer_wait_for_request(viewer, 0.1);
+    } while (is_paused(viewer));
     update_share(viewer);
     begin_share(viewer);
 }

@@ -1,7 +1,7 @@
 // The training panel: polls the state once a second, shows figures and curves; pause, save and stop.
 
 const MOST_METRICS = 20000; // most log lines in one answer, as in state.c
-let state = null, metrics = [], evaluations = [], nextMetric = 0, missedPolls = 0, lastMessage = '', lastEnd = '';
+let state = null, metrics = [], evaluations = [], nextMetric = 0, missedPolls = 0, lastMessage = '';
 let lastViews = '', sharing = false, ending = false;
 let curves;
 
@@ -26,7 +26,7 @@ function showState() {
   $('t-step').textContent = stepText;
   showNumber('t-time', state.seconds, clock);
   showNumber('t-eta', state.eta, clock);
-  showNumber('t-rate', state.steps_per_second, (x) => x.toFixed(x < 10 ? 2 : 1));
+  showNumber('t-rate', state.steps_per_second || null, (x) => x.toFixed(x < 10 ? 2 : 1));
   showNumber('t-psnr', state.psnr, (x) => x.toFixed(2));
   showNumber('t-loss', state.loss, (x) => x.toExponential(1));
   showNumber('t-learning-rate', state.learning_rate, power);
@@ -61,9 +61,6 @@ function showResult() {
   $('result-text').textContent = text;
   $('result-command').textContent = state.command;
   $('result-command').hidden = $('result-copy').hidden = !state.command;
-  if (state.end && state.end !== lastEnd)
-    notice(text, 12000);
-  lastEnd = state.end;
 }
 
 // Returns a button that goes to a held-out view, with the view's PSNR.
@@ -130,7 +127,7 @@ async function pollState() {
   else if (programBusy)
     notice(sentence(state.activity));
   else if (wasBusy)
-    notice(state.stays ? $('result-text').textContent : '', 12000);
+    notice(state.stays && settings.panel !== 'training' ? $('result-text').textContent : '', 12000);
   if (state.poses !== posesVersion)
     await readPoses();
   if (state.end && !state.stays)
