@@ -56,6 +56,7 @@ struct vkn_scene_look {
     double point[3], up[3]; /* see vkn_scene_look_at */
     double distance;        /* mean distance of the training cameras from the point */
     double cube[6];         /* reconstructed cube: low corner, high corner */
+    double unit_length;     /* metres of a dataset unit; 0: unknown. Needs `size` */
 };
 /* Returns focus point, upward direction, distance and cube for a default view of the scene. */
 VKN_API vkn_status vkn_scene_find_look(const vkn_scene *scene, struct vkn_scene_look *look);

@@ -10,6 +10,9 @@
 
 /* Set by the first Ctrl-C; a second one ends the program. */
 extern volatile sig_atomic_t cli_stop;
+/* Clears cli_stop after a page of the viewer has set it. Returns false, and leaves it set, if a
+ * signal has arrived. */
+bool cli_clear_stop(void);
 /* Message of the first Ctrl-C: a line with a line break before and after it. */
 extern const char *volatile cli_stop_text;
 /* Prepares the process before the command runs: catches signals and opens closed standard streams.
@@ -141,6 +144,7 @@ int cli_trust(const char *given, const char *run);
 struct cli_view {
     struct options_port port;
     const char *address; /* NULL: 127.0.0.1 */
+    bool exits;          /* the program ends with the training */
     struct viewer *viewer;
 };
 #define CLI_VIEW_ADDRESS_OPTION(view)                                                     \

@@ -120,6 +120,7 @@ int cmd_demo(int argc, char **argv)
         code = train(&training, force);
         if (code == VKN_OK)
             code = render_orbit(&training);
+        code = training_view(&training, code);
     }
     training_end(&training);
     return code;

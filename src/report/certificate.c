@@ -352,16 +352,12 @@ static void add_sections(struct base_text *page, const void *context)
 
 vkn_status report_write_certificate(const cJSON *json, const char *path)
 {
-    struct base_text page = {0};
     const struct page_document document = {
+        .file = &page_static_file,
         .title = "vknerf certificate",
-        .footer = "certificate.json, which has everything on this page, with a SHA-256",
+        .sources = "certificate.json, which has everything on this page, with a SHA-256",
         .head = add_head,
         .sections = add_sections,
     };
-    page_document(&page, &document, json);
-    vkn_status status =
-        page.failed ? page_fail(path) : base_file_replace(path, page.data, page.size);
-    free(page.data);
-    return status;
+    return page_write(path, &document, json);
 }

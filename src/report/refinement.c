@@ -178,20 +178,18 @@ static bool sort_views(struct refinement *refinement)
 vkn_status report_write_refinement(const struct report_refinement *shown, const char *out)
 {
     struct refinement refinement = {.shown = shown};
-    struct base_text page = {0};
     char *name = page_last_part(shown->scene ? shown->scene : "");
     char *title = name ? base_format("%s · refined cameras", name) : NULL;
     const struct page_document document = {
-        .title = title ? title : "",
-        .footer = "the results of its refinement and the pictures of its run directories",
+        .file = &page_static_file,
+        .title = title,
+        .sources = "the results of its refinement and the pictures of its run directories",
         .head = add_head,
         .sections = add_sections,
     };
-    page.failed = title == NULL || !sort_views(&refinement);
-    if (!page.failed)
-        page_document(&page, &document, &refinement);
-    vkn_status status = page.failed ? page_fail(out) : base_file_replace(out, page.data, page.size);
-    free(page.data);
+    vkn_status status = title && sort_views(&refinement)
+                            ? page_write(out, &document, &refinement)
+                            : base_fail(VKN_ERROR, "%s: not written: %s", out, vkn_last_error());
     free(refinement.order);
     free(title);
     free(name);

@@ -150,7 +150,7 @@ static void add_values(struct base_text *page, const struct report_refinement *s
     const struct report_refined_seed mean = refinement_mean(shown);
     struct frame frame = {.low = HUGE_VAL, .high = -HUGE_VAL};
     for (size_t i = 0; i < shown->seed_count; i++)
-        curve_range(shown->seeds[i].psnr, 2, 0, &frame.low, &frame.high);
+        ticks_cover(shown->seeds[i].psnr, 2, &frame.low, &frame.high);
     if (!set_frame(&frame, shown)) {
         base_text_add(page, "<p class=\"absent\">There is no PSNR of test views.</p>\n");
         return;
@@ -188,9 +188,9 @@ static void set_difference_range(struct frame *frame, const struct report_refine
     frame->high = -HUGE_VAL;
     for (size_t i = 0; i < shown->seed_count; i++) {
         double difference = shown->seeds[i].psnr[1] - shown->seeds[i].psnr[0];
-        curve_range(&difference, 1, 0, &frame->low, &frame->high);
+        ticks_cover(&difference, 1, &frame->low, &frame->high);
     }
-    curve_range(around, BASE_COUNT(around), 0, &frame->low, &frame->high);
+    ticks_cover(around, BASE_COUNT(around), &frame->low, &frame->high);
     if (!(frame->low <= frame->high))
         return;
     double side = 0.2 * fmax(frame->high, -frame->low);

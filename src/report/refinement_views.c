@@ -179,8 +179,7 @@ static void add_view(struct base_text *page, const struct report_refinement *sho
     base_text_add(&facts, " dB</span>");
     page->failed |= facts.failed || !render || !target;
     if (!page->failed)
-        page_view(page, &(struct page_view){view->test_view, facts.data, ""}, cells,
-                  BASE_COUNT(cells), budget);
+        page_view(page, view->test_view, facts.data, cells, BASE_COUNT(cells), budget);
     free(facts.data);
     free(render);
     free(target);

@@ -37,25 +37,14 @@ static struct client *admit(struct viewer *viewer, const char *name, double now)
     strncpy(client->name, name, VIEWER_NAME);
     client->name[VIEWER_NAME] = 0;
     client->number = ++viewer->last_client;
+    client->refined_share = 0;
     return client;
-}
-
-const char *clients_after_training(const struct viewer *viewer)
-{
-    return viewer->result[0] ? viewer->result
-           : viewer->state == STATE_FINISHED
-               ? "the training is done; its test views are being measured"
-               : "the training has stopped and is being saved";
 }
 
 void clients_wait(struct viewer *viewer, const char *name, struct exchange *exchange)
 {
     double now = viewer_now();
     struct client *client = find(viewer, name);
-    if (viewer->state == STATE_FINISHED || viewer->state == STATE_STOPPED) {
-        answer_fail(exchange, 503, "%s", clients_after_training(viewer));
-        return;
-    }
     if (exchange->frame.background == VKN_BACKGROUND_DEFAULT)
         exchange->frame.background = (uint32_t)viewer->background;
     if (!client)
@@ -73,6 +62,8 @@ void clients_wait(struct viewer *viewer, const char *name, struct exchange *exch
     if (!exchange->frame.still || !client->last_request.still ||
         !frame_same(&exchange->frame, &client->last_request))
         client->ready_at = now;
+    if (!frame_same(&exchange->frame, &client->last_request))
+        client->refined_share = 0;
     client->last_request = exchange->frame;
     answer_park(exchange);
     pthread_cond_signal(&viewer->wake_renderer);
@@ -109,7 +100,7 @@ void clients_refresh(struct viewer *viewer)
 
 double clients_ready_at(const struct viewer *viewer)
 {
-    double first = HUGE_VAL;
+    double first = viewer->probes ? 0 : HUGE_VAL;
     for (size_t i = 0; i < VIEWER_CLIENTS; i++)
         if (viewer->clients[i].waiting)
             first = fmin(first, viewer->clients[i].ready_at);
@@ -121,7 +112,7 @@ bool clients_waiting(const struct viewer *viewer)
     for (size_t i = 0; i < VIEWER_CLIENTS; i++)
         if (viewer->clients[i].waiting)
             return true;
-    return false;
+    return viewer->probes != NULL;
 }
 
 void clients_refuse_waiting(struct viewer *viewer, const char *why)
@@ -131,16 +122,33 @@ void clients_refuse_waiting(struct viewer *viewer, const char *why)
             answer_fail(viewer->clients[i].waiting, 503, "%s", why);
         viewer->clients[i].waiting = NULL;
     }
+    probe_refuse(viewer, HUGE_VAL, why);
 }
 
-static void end_wait(struct client *client, double waited)
+/* Returns whether another page waits for frames. */
+static bool others_wait(const struct viewer *viewer, const struct client *client)
+{
+    for (size_t i = 0; i < VIEWER_CLIENTS; i++)
+        if (&viewer->clients[i] != client && viewer->clients[i].waiting)
+            return true;
+    return false;
+}
+
+static void end_wait(const struct viewer *viewer, struct client *client, double waited)
 {
     struct exchange *exchange = client->waiting;
-    const struct answer nothing = {.code = 204};
+    const struct answer nothing = {
+        .code = 204, .is_frame = true, .facts = {.refined_share = client->refined_share}};
+    char busy[VIEWER_MESSAGE];
     if (exchange->frame.still && waited > VIEWER_STILL_TIMEOUT)
         answer_set(exchange, &nothing);
+    else if (waited > VIEWER_STILL_TIMEOUT && viewer_is_busy(viewer, busy))
+        answer_fail(exchange, 503, "%s", busy);
     else if (waited > VIEWER_REQUEST_TIMEOUT)
-        answer_fail(exchange, 503, "the device was busy for too long");
+        answer_fail(exchange, 503, "%s",
+                    others_wait(viewer, client)
+                        ? "other pages use the device; waiting for a turn"
+                        : "the device has rendered no frame for 20 s; waiting");
     else
         return;
     client->waiting = NULL;
@@ -150,7 +158,8 @@ void clients_expire(struct viewer *viewer, double now)
 {
     for (size_t i = 0; i < VIEWER_CLIENTS; i++)
         if (viewer->clients[i].waiting)
-            end_wait(&viewer->clients[i], now - viewer->clients[i].waiting->parked_at);
+            end_wait(viewer, &viewer->clients[i], now - viewer->clients[i].waiting->parked_at);
+    probe_refuse(viewer, now - VIEWER_REQUEST_TIMEOUT, "the device was busy for too long");
 }
 
 void clients_forget(struct viewer *viewer, const struct exchange *exchange)
@@ -158,6 +167,7 @@ void clients_forget(struct viewer *viewer, const struct exchange *exchange)
     for (size_t i = 0; i < VIEWER_CLIENTS; i++)
         if (viewer->clients[i].waiting == exchange)
             viewer->clients[i].waiting = NULL;
+    probe_forget(viewer, exchange);
     for (struct exchange **job = &viewer->jobs; *job; job = &(*job)->next)
         if (*job == exchange) {
             *job = exchange->next;

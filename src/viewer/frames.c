@@ -15,11 +15,17 @@ static vkn_status open_renderer(struct renderers *renderers, vkn_renderer **rend
 }
 
 /* Normals have their own renderer: with normals all pictures take three times as long. */
+static vkn_renderer **renderers_cached(struct renderers *renderers,
+                                       const struct frame_request *request)
+{
+    return frame_has_normals(request) ? &renderers->normal : &renderers->color;
+}
+
 vkn_status renderers_get(struct renderers *renderers, const struct frame_request *request,
                          vkn_renderer **renderer)
 {
-    bool normals = request->map == MAP_NORMAL;
-    vkn_renderer **cached = normals ? &renderers->normal : &renderers->color;
+    bool normals = frame_has_normals(request);
+    vkn_renderer **cached = renderers_cached(renderers, request);
     vkn_status status = *cached ? VKN_OK : open_renderer(renderers, cached);
     if (status == VKN_OK && normals)
         status = vkn_renderer_enable_normals(*cached);
@@ -39,6 +45,7 @@ void renderers_close(struct renderers *renderers)
 
 #define MOVING_QUALITY 80 /* of JPEG */
 #define LEAST_RAYS     1536.0
+#define LEAST_MEASURED 256.0   /* rays of a picture whose speed is measured */
 #define FIRST_RAY_RATE 40000.0 /* rays per second, until they are measured */
 
 /* Returns the camera of a part: the whole picture's camera with a shifted principal point. */
@@ -64,40 +71,45 @@ static struct vkn_camera camera_of(const struct frame_request *request, const st
 
 double frames_ray_rate(const struct renderers *renderers, const struct frame_request *request)
 {
-    double ray_rate = renderers->ray_rate[request->map == MAP_NORMAL];
+    double ray_rate = renderers->ray_rate[frame_has_normals(request)];
     return ray_rate > 0 ? ray_rate : FIRST_RAY_RATE;
 }
 
 static void update_ray_rate(struct renderers *renderers, const struct frame_request *request,
                             double rays, double seconds)
 {
-    double *ray_rate = &renderers->ray_rate[request->map == MAP_NORMAL],
+    double *ray_rate = &renderers->ray_rate[frame_has_normals(request)],
            measured = rays / fmax(seconds, 1e-5);
     *ray_rate = *ray_rate > 0 ? 0.5 * (*ray_rate + measured) : measured;
 }
 
-static vkn_status render(struct viewer *viewer, const struct frame_request *request,
-                         const struct part *part, struct vkn_picture **picture)
+vkn_status frames_picture(struct viewer *viewer, const struct frame_request *request,
+                          const struct part *part, struct vkn_picture **picture)
 {
     struct vkn_camera camera = camera_of(request, part);
     struct vkn_picture_params params = {
         .size = sizeof params,
         .background = (enum vkn_background)request->background,
         .supersample = part->supersample,
+        .exposure = request->exposure,
     };
     if (request->cropped) {
         memcpy(params.crop, request->crop, sizeof params.crop);
         memcpy(params.crop_rotation, request->crop + 6, sizeof params.crop_rotation);
     }
     vkn_renderer *renderer = NULL;
+    bool opens = !*renderers_cached(&viewer->renderers, request);
+    if (opens)
+        viewer_begin_activity(viewer, "compiling the pipelines of pictures");
     vkn_status status = renderers_get(&viewer->renderers, request, &renderer);
+    if (opens)
+        viewer_begin_activity(viewer, NULL);
     double began = viewer_now();
     if (status == VKN_OK)
         status = vkn_render(renderer, &camera, &params, picture);
-    if (status == VKN_OK)
-        update_ray_rate(&viewer->renderers, request,
-                        (double)part->width * part->height * part->supersample * part->supersample,
-                        viewer_now() - began);
+    double rays = (double)part->width * part->height * part->supersample * part->supersample;
+    if (status == VKN_OK && rays >= LEAST_MEASURED)
+        update_ray_rate(&viewer->renderers, request, rays, viewer_now() - began);
     return status;
 }
 
@@ -105,11 +117,15 @@ bool frames_render(struct viewer *viewer, const struct frame_request *request,
                    const struct part *part, uint8_t *rgb, size_t pitch)
 {
     struct vkn_picture *picture = NULL;
-    if (render(viewer, request, part, &picture) != VKN_OK) {
+    if (frames_picture(viewer, request, part, &picture) != VKN_OK) {
         viewer_set_message(viewer, "%s", vkn_last_error());
         return false;
     }
-    picture_colors(picture, request, viewer->focus_distance, rgb, pitch);
+    picture_colors(picture, request, (enum viewer_map)request->map, viewer->focus_distance, rgb,
+                   pitch);
+    if (request->second_map != MAP_NONE)
+        picture_colors(picture, request, (enum viewer_map)request->second_map,
+                       viewer->focus_distance, rgb + part->full[1] * pitch, pitch);
     vkn_picture_free(&picture);
     return true;
 }
@@ -145,7 +161,8 @@ bool frames_send(struct viewer *viewer, struct client *client, uint64_t exchange
                  const uint8_t *rgb, const struct frame_facts *facts, int quality)
 {
     struct answer picture = {.code = 200, .type = "image/jpeg", .is_frame = true, .facts = *facts};
-    const struct pixels_jpeg jpeg = {rgb, facts->width, facts->height, 3, quality, NULL, 0};
+    const struct pixels_jpeg jpeg = {
+        rgb, facts->width, facts->height * facts->maps, 3, quality, NULL, 0};
     picture.data = pixels_write_jpeg(&jpeg, &picture.size);
     if (!picture.data)
         picture = answer_error(500, "out of memory");
@@ -173,19 +190,21 @@ static void render_moving(struct viewer *viewer, struct client *client,
                 viewer->renderers.moving_seconds * frames_ray_rate(&viewer->renderers, request),
                 size);
     const struct part all = {{size[0], size[1]}, 0, 0, size[0], size[1], 1};
-    uint8_t *rgb = malloc(3 * (size_t)size[0] * size[1]);
+    uint8_t *rgb = malloc(3 * (size_t)size[0] * size[1] * frame_maps(request));
     if (rgb && frames_render(viewer, request, &all, rgb, 3 * (size_t)size[0])) {
         const struct frame_facts facts = {
             .width = size[0],
             .height = size[1],
+            .maps = frame_maps(request),
             .step = viewer->step,
             .milliseconds = 1e3 * (viewer_now() - began),
             .refined_share =
                 fmin(0.999, (double)size[0] * size[1] / ((double)request->width * request->height)),
         };
-        frames_send(viewer, client, exchange, rgb, &facts, MOVING_QUALITY);
-        /* This frame has replaced a refined picture on the page, which must be sent again. */
-        client->refinement.unsent = client->refinement.rgb != NULL;
+        if (frames_send(viewer, client, exchange, rgb, &facts, MOVING_QUALITY))
+            client->sent =
+                (struct sent_picture){client->number, *request, (double)size[0] * size[1],
+                                      viewer->renderers.model_version};
     } else {
         send_failure(viewer, client, exchange);
     }
@@ -196,9 +215,11 @@ static void render_moving(struct viewer *viewer, struct client *client,
 
 double frames_work(struct viewer *viewer)
 {
-    double began = viewer_now();
+    double began = viewer_now(), probing = probe_work(viewer);
     struct frame_request request;
     uint64_t exchange = 0;
+    if (probing > 0)
+        return probing;
     pthread_mutex_lock(&viewer->lock);
     struct client *client = clients_next(viewer, began);
     if (client) {

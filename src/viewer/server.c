@@ -30,10 +30,12 @@ static void get_page(struct exchange *exchange)
     set_answer(exchange, answer_page(200, viewer_page, viewer_page_end));
 }
 
-/* Returns why the run cannot be shown yet. */
-static const char *not_ready(const struct viewer *viewer)
+/* Answers a request that needs the run before it is opened. */
+static void fail_busy(struct exchange *exchange)
 {
-    return viewer->result[0] ? viewer->result : "the training is still being set up";
+    char why[VIEWER_MESSAGE];
+    (void)viewer_is_busy(exchange->viewer, why);
+    answer_fail(exchange, 503, "%s", why);
 }
 
 static void get_scene(struct exchange *exchange)
@@ -42,7 +44,7 @@ static void get_scene(struct exchange *exchange)
     if (facts)
         set_answer(exchange, answer_text(200, "application/json", strdup(facts)));
     else
-        answer_fail(exchange, 503, "%s", not_ready(exchange->viewer));
+        fail_busy(exchange);
 }
 
 static void get_state(struct exchange *exchange)
@@ -60,7 +62,7 @@ static void get_poses(struct exchange *exchange)
 static void queue_job(struct exchange *exchange, enum job job)
 {
     if (!exchange->viewer->facts)
-        answer_fail(exchange, 503, "%s", not_ready(exchange->viewer));
+        fail_busy(exchange);
     else if (!worker_enqueue(exchange, job))
         answer_fail(exchange, 503, "too many requests at once");
 }
@@ -93,9 +95,20 @@ static void get_frame(struct exchange *exchange)
     else if (!request_frame(exchange->connection, &exchange->frame, problem))
         answer_fail(exchange, 400, "%s", problem);
     else if (!exchange->viewer->facts)
-        answer_fail(exchange, 503, "%s", not_ready(exchange->viewer));
+        fail_busy(exchange);
     else
         clients_wait(exchange->viewer, client, exchange);
+}
+
+static void get_probe(struct exchange *exchange)
+{
+    char problem[128];
+    if (!request_probe(exchange->connection, exchange, problem))
+        answer_fail(exchange, 400, "%s", problem);
+    else if (!exchange->viewer->facts)
+        fail_busy(exchange);
+    else
+        probe_wait(exchange->viewer, exchange);
 }
 
 static void post_control(struct exchange *exchange)
@@ -120,6 +133,7 @@ static const struct route {
     {"/api/state", false, get_state}, {"/api/photo", false, get_photo},
     {"/api/frame", false, get_frame}, {"/api/control", true, post_control},
     {"/api/path", true, post_path},   {"/api/poses", false, get_poses},
+    {"/api/probe", false, get_probe},
 };
 
 static const struct route *find_route(const char *path)

@@ -1,6 +1,7 @@
 /* Starts and stops a viewer. */
 #include "viewer/internal.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,6 +70,8 @@ vkn_status viewer_start(const struct viewer_params *params, struct viewer **view
     }
     v->stop = params->stop;
     v->renderers.time_share = 1;
+    v->time_share = VIEWER_SHARE;
+    v->psnr = v->ssim = NAN;
     v->commands = (struct allowance){COMMANDS, COMMANDS_AT_ONCE, COMMANDS_AT_ONCE, viewer_now()};
     v->reading = (struct allowance){READING_SHARE, READING_AT_ONCE, READING_AT_ONCE, viewer_now()};
     train_set_callbacks(v);
@@ -83,17 +86,28 @@ vkn_status viewer_start(const struct viewer_params *params, struct viewer **view
     return started ? VKN_OK : VKN_BAD_INPUT;
 }
 
-void viewer_set_result(struct viewer *viewer, const char *text)
+/* ---- the end of a training ------------------------------------------------------------------- */
+
+void viewer_set_result(struct viewer *viewer, const struct viewer_result *result)
 {
     if (!viewer)
         return;
     pthread_mutex_lock(&viewer->lock);
-    snprintf(viewer->result, sizeof viewer->result, "%s", text);
+    snprintf(viewer->result, sizeof viewer->result, "%s", result->text);
+    snprintf(viewer->command, sizeof viewer->command, "%s", result->command ? result->command : "");
     vkn_clean_line(viewer->result);
+    viewer->psnr = result->psnr;
+    viewer->ssim = result->ssim;
+    viewer->stays = result->stays;
+    viewer->outcome = result->status == VKN_OK            ? STATE_FINISHED
+                      : result->status == VKN_INTERRUPTED ? STATE_STOPPED
+                                                          : STATE_FAILED;
+    if (viewer->state == STATE_ENDING && !result->stays)
+        viewer->state = viewer->outcome;
     bool watched = viewer->state_polled_at > 0 &&
                    viewer_now() - viewer->state_polled_at < VIEWER_PRESENT_SECONDS;
     pthread_mutex_unlock(&viewer->lock);
-    if (watched)
+    if (watched && !result->stays)
         nanosleep(&(struct timespec){.tv_sec = 1, .tv_nsec = 500000000}, NULL);
 }
 
@@ -119,6 +133,51 @@ void viewer_stop(struct viewer **viewer)
     free(v->run);
     free(v);
     *viewer = NULL;
+}
+
+bool viewer_has_trained(const struct viewer *viewer)
+{
+    return viewer && viewer->callbacks_opened;
+}
+
+/* ---- state and progress ---------------------------------------------------------------------- */
+
+void viewer_progress(void *context, const char *what, size_t done, size_t total)
+{
+    struct viewer *viewer = context;
+    if (strcmp(what, "training") == 0)
+        return; /* shown by steps */
+    pthread_mutex_lock(&viewer->lock);
+    bool complete = total > 0 && done >= total;
+    snprintf(viewer->activity.what, sizeof viewer->activity.what, "%s", complete ? "" : what);
+    viewer->activity.done = done;
+    viewer->activity.total = total;
+    pthread_mutex_unlock(&viewer->lock);
+}
+
+void viewer_begin_activity(struct viewer *viewer, const char *what)
+{
+    viewer_progress(viewer, what ? what : "", 0, 0);
+}
+
+bool viewer_is_busy(const struct viewer *viewer, char text[VIEWER_MESSAGE])
+{
+    const struct activity *activity = &viewer->activity;
+    bool busy = viewer->ending || !viewer->facts || viewer->state == STATE_OPENING ||
+                viewer->state == STATE_ENDING;
+    if (viewer->ending)
+        snprintf(text, VIEWER_MESSAGE, "the program is ending");
+    else if (activity->what[0] && activity->total > 0)
+        snprintf(text, VIEWER_MESSAGE, "%s %zu/%zu", activity->what, activity->done,
+                 activity->total);
+    else if (activity->what[0])
+        snprintf(text, VIEWER_MESSAGE, "%s", activity->what);
+    else
+        snprintf(text, VIEWER_MESSAGE, "%s",
+                 !busy                           ? ""
+                 : viewer->state == STATE_ENDING ? "saving the training"
+                                                 : "opening the scene");
+    return busy;
 }
 
 void viewer_set_state(struct viewer *viewer, enum viewer_state state)
