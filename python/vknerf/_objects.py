@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import operator
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -177,6 +178,8 @@ class Scene(Closing):
         for index, (image, camera) in enumerate(zip(images, cameras)):
             raw = c.vkn_view()
             pixels = to_rgba(image, index)
+            if not isinstance(camera, c.Camera):
+                raise BadInput(f"cameras[{index}]: {camera!r} is no Camera")
             height, width = pixels.shape[:2]
             camera = replace(camera, width=camera.width or width, height=camera.height or height)
             if (camera.width, camera.height) != (width, height):
@@ -238,9 +241,9 @@ class Scene(Closing):
 
 
 def index_of(view: int) -> int:
-    if view < 0:
+    if operator.index(view) < 0:
         raise BadInput(f"view: {view} is below 0")
-    return int(view)
+    return operator.index(view)
 
 
 def to_rgba(image: Any, index: int) -> Any:
@@ -384,9 +387,9 @@ class Trainer(Closing):
 
 
 def checked_steps(steps: int) -> int:
-    if not 0 < steps < 1 << 32:
+    if not 0 < operator.index(steps) < 1 << 32:
         raise BadInput(f"steps: {steps} is not from 1 to {(1 << 32) - 1}")
-    return int(steps)
+    return operator.index(steps)
 
 
 def read_config(config: Any) -> dict[str, Any]:
@@ -453,6 +456,8 @@ class Renderer(Closing):
 def picture_parameters(camera: c.Camera, parameters: Mapping[str, Any]) -> tuple[Any, Any, list[Any]]:
     raw_camera, raw, keep = c.vkn_camera(), c.vkn_picture_params(), []  # type: Any, Any, list[Any]
     check_names(parameters, raw, "a picture", "size")
+    if not isinstance(camera, c.Camera):
+        raise BadInput(f"camera: {camera!r} is no Camera")
     fill(raw_camera, vars(camera), keep)
     fill(raw, parameters, keep)
     return raw_camera, raw, keep

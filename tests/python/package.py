@@ -73,6 +73,8 @@ class Scenes(unittest.TestCase):
     def test_errors(self):
         with self.assertRaisesRegex(vknerf.BadInput, "^/nowhere: No such file or directory$"):
             vknerf.Scene("/nowhere")
+        with self.assertRaisesRegex(vknerf.BadInput, "has a byte 0"):
+            vknerf.Scene("a\0b")
         with self.assertRaisesRegex(vknerf.BadInput, "settings: scene.downscal: unknown key; did you mean"):
             vknerf.Scene(vknerf.demo_scene(), {"scene.downscal": 2})
         with self.assertRaisesRegex(vknerf.BadInput, "settings: .*JSON"):
@@ -103,6 +105,7 @@ class Scenes(unittest.TestCase):
                                ({"images": [image[..., 0] for image in images]}, r"images\[0\]: shape"),
                                ({"images": [2.0 * images[1]] * 4}, r"images\[0\]: floats have to be"),
                                ({"masks": [numpy.ones((2, 2))] * 4}, r"masks\[0\]: shape"),
+                               ({"cameras": range(4)}, r"cameras\[0\]: 0 is no Camera"),
                                ({"cameras": [vknerf.Camera(width=5, height=5)] * 4}, r"cameras\[0\]: 5 x 5 pixels"),
                                ({"splits": ["train", "tset"] * 2}, "split: 'tset' is no Split")):
             with self.assertRaisesRegex(vknerf.BadInput, message):
@@ -151,6 +154,8 @@ class Trainings(unittest.TestCase):
     def test_limits(self):
         with self.assertRaisesRegex(vknerf.BadInput, "steps: 0 is not from 1"):
             self.trainer.run(0)
+        with self.assertRaises(TypeError):
+            self.trainer.run(1.5)
         with self.assertRaisesRegex(vknerf.BadInput, "grid.levels: 900 is out of range"):
             vknerf.Trainer(self.scene, grid={"levels": 900})
         with self.assertRaisesRegex(vknerf.BadInput, "stepz: unknown key"):
@@ -164,6 +169,12 @@ class Trainings(unittest.TestCase):
         seen = []
         trainer.run(16, report=lambda stats: seen.append((stats.step, threading.current_thread())))
         self.assertEqual(seen[-1], (trainer.step, threading.main_thread()))
+        with self.assertRaisesRegex(vknerf.BadInput, "another thread is using the context"):
+            trainer.run(16, report=lambda stats: trainer.save("unused"))
+        with self.assertNoLogs("vknerf", logging.WARNING):  # closed at the end of the run
+            trainer.run(16, report=lambda stats: trainer.close())
+        with self.assertRaisesRegex(vknerf.BadInput, "the Trainer is closed"):
+            trainer.step
 
     def test_interruption_keeps_the_state(self):
         trainer = vknerf.Trainer(self.scene, SMALL, steps=1000000)
@@ -207,6 +218,8 @@ class Trainings(unittest.TestCase):
             self.render(renderer, supersample=3)
         with self.assertRaisesRegex(vknerf.BadInput, "colour is no parameter of a picture: background"):
             self.render(renderer, colour=1)
+        with self.assertRaisesRegex(vknerf.BadInput, "camera: None is no Camera"):
+            renderer.render(None)
         with self.assertRaisesRegex(vknerf.BadInput, "No such file"):
             picture.write("/nowhere/picture.png")
         with self.assertRaisesRegex(vknerf.BadInput, "shapes"):
@@ -337,8 +350,12 @@ class Runs(unittest.TestCase):
             vknerf.render("/nowhere", fps="fast")
         with self.assertRaisesRegex(vknerf.BadInput, "^/nowhere: No such file or directory"):
             vknerf.prepare("/nowhere", out="/nowhere/out")
+        with self.assertRaisesRegex(vknerf.BadInput, "^/nowhere: "):
+            vknerf.refine("/nowhere", out="/nowhere/out")
         with self.assertRaises(TypeError):
             vknerf.evaluate("/nowhere", strid=3)
+        self.assertIsInstance(vknerf._base.error_of(130, "stopped"), vknerf.Interrupted)
+        self.assertEqual(type(vknerf._base.error_of(1, "full")), vknerf.Error)
         with self.assertRaisesRegex(vknerf.BadInput, "SHA-256"):
             vknerf.trust_field("abc")
 
