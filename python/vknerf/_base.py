@@ -408,13 +408,9 @@ class Call:
 
     def ask(self, function: Callable[..., Any], arguments: Sequence[Any], failed: Any) -> Any:
         """Calls a function in the calling thread; returns `failed` after an exception, of which C must see nothing."""
-        try:
-            answer: queue.SimpleQueue[Any] = queue.SimpleQueue()
-            self.events.put((function, arguments, failed, answer))
-            return answer.get()
-        except BaseException as error:
-            self.fail(error)
-            return failed
+        answer: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.events.put((function, arguments, failed, answer))
+        return answer.get()
 
     def callback(self, kind: Any, function: Callable[..., Any], failed: Any = None) -> Any:
         """Returns a function for C, of the type `kind`."""

@@ -8,7 +8,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Optional, Union
+from typing import Any, Optional, Union, cast
 
 import numpy
 import numpy.typing
@@ -358,10 +358,7 @@ class Trainer(Closing):
             left = None if until is None else until - self.step
             if every is not None:
                 left = checked_steps(every) if left is None else min(left, checked_steps(every))
-            stats = self.run(left, seconds=0 if every else report_seconds, report_seconds=1e9)
-            if stats is None:
-                return
-            yield stats
+            yield cast(TrainStats, self.run(left, seconds=0 if every else report_seconds, report_seconds=1e9))
 
     def resume(self, checkpoint: Path) -> None:
         """Loads the whole state of a checkpoint: training continues as if it had not stopped."""

@@ -5,6 +5,7 @@ import gc
 import logging
 import math
 import os
+import pathlib
 import signal
 import tempfile
 import threading
@@ -57,6 +58,32 @@ class Values(unittest.TestCase):
             camera.look_at((0, 0), (0, 0, 0))
 
 
+    def test_settings(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder, "settings.json")
+            file.write_text('{"scene": {"downscale": 4}}')
+            self.assertEqual(vknerf.Scene(vknerf.demo_scene(), file).camera(0).width, 32)
+            file.write_text('{"scene": {"downscale": 0}}')
+            with self.assertRaisesRegex(vknerf.BadInput, "^.*settings.json: scene.downscale: 0 is out of range"):
+                vknerf.Scene(vknerf.demo_scene(), file)
+            scene = vknerf.Scene(vknerf.demo_scene(), scene={
+                "downscale": numpy.int64(4), "format": vknerf.SceneFormat.TRANSFORMS, "offset": numpy.full(3, 0.5)})
+            self.assertEqual(scene.camera(0).width, 32)
+            with self.assertRaisesRegex(vknerf.BadInput, "schedule"):
+                vknerf.Trainer(scene, optimizer={"schedule": pathlib.Path(folder, "nothing")})
+
+    def test_texts(self):
+        with self.assertRaises(vknerf.Error):
+            vknerf._base.take_text(None)
+        version = vknerf._base.VERSION
+        try:
+            vknerf._base.VERSION = "99.0.0"
+            with self.assertRaisesRegex(ImportError, "the library is version .*, this package is for 99.0.0"):
+                vknerf._base.bind()
+        finally:
+            vknerf._base.VERSION = version
+
+
 class Scenes(unittest.TestCase):
     def test_views(self):
         scene = vknerf.Scene(vknerf.demo_scene(), DOWNSCALED)
@@ -104,6 +131,7 @@ class Scenes(unittest.TestCase):
         for wrong, message in (({"images": images[:3]}, "cameras: 4 for 3 images"),
                                ({"images": [image[..., 0] for image in images]}, r"images\[0\]: shape"),
                                ({"images": [2.0 * images[1]] * 4}, r"images\[0\]: floats have to be"),
+                               ({"images": [images[0].astype(int)] * 4}, "pixels are int64"),
                                ({"masks": [numpy.ones((2, 2))] * 4}, r"masks\[0\]: shape"),
                                ({"cameras": range(4)}, r"cameras\[0\]: 0 is no Camera"),
                                ({"cameras": [vknerf.Camera(width=5, height=5)] * 4}, r"cameras\[0\]: 5 x 5 pixels"),
@@ -137,6 +165,10 @@ class Trainings(unittest.TestCase):
         self.assertEqual((self.trainer.backend.name, self.trainer.images().count), ("fp32", 60))
         self.assertIsInstance(self.trainer.pass_times(), list)
         self.assertFalse(self.trainer.finished)
+        for shown, expected in ((self.trainer, "Trainer(step 48)"), (self.trainer.renderer(), "Renderer(step 48)"),
+                                (self.scene, "Scene(60 train, 0 val, 12 test)"), (vknerf.Adam(3), "Adam(3)"),
+                                (self.trainer.context, f"Context({self.trainer.context.device!r})")):
+            self.assertEqual(repr(shown), expected)
         self.assertGreater(self.trainer.seconds, 0)
 
     def test_resumed_training_is_the_same(self):
@@ -224,6 +256,10 @@ class Trainings(unittest.TestCase):
             picture.write("/nowhere/picture.png")
         with self.assertRaisesRegex(vknerf.BadInput, "shapes"):
             vknerf.psnr(picture, numpy.zeros((2, 2, 3)))
+        with self.assertRaisesRegex(vknerf.BadInput, "used: shape"):
+            vknerf.psnr(picture, photograph, numpy.ones(3))
+        self.assertEqual(vknerf.psnr(picture, picture, numpy.ones((32, 32))), 100)
+        self.assertEqual(repr(picture), "Picture(32 x 32: color, opacity, depth)")
 
     def test_normals(self):
         renderer = self.trainer.renderer()
@@ -288,6 +324,10 @@ class Trainings(unittest.TestCase):
         context = vknerf.Context(progress=lambda what, done, total: {}["mine"])
         with self.assertRaisesRegex(KeyError, "mine"):
             vknerf.Trainer(vknerf.Scene(vknerf.demo_scene(), DOWNSCALED), SMALL, context=context)
+        with self.assertRaises(ctypes.ArgumentError):
+            vknerf.Adam(1, context=context).step("fast")
+        with self.assertRaisesRegex(vknerf.BadInput, "count"):
+            vknerf.Adam(7, entry=4, context=context)
 
     def test_contexts(self):
         context = vknerf.default_context()
@@ -332,6 +372,8 @@ class Runs(unittest.TestCase):
             rendered = vknerf.render(run, out=frames, orbit=2, width=16, depth=True)
             self.assertEqual(rendered.frames, 2)
             self.assertIn("frame_0001_depth.png", os.listdir(frames))
+            with self.assertRaisesRegex(vknerf.BadInput, "time: 2"):
+                vknerf.render(run, out=frames, orbit=1, time=2)
             mesh = os.path.join(folder, "mesh.ply")
             exported = vknerf.export(run, mesh=mesh, resolution=16)
             self.assertEqual(exported.voxels[0], 16)
