@@ -53,6 +53,11 @@ class Camera(c.Camera):
                                      vector(up, "up")))
         return replace(self, pose=tuple(raw.pose))
 
+    def scaled(self, factor: float) -> Camera:
+        """Returns a copy for pictures with `factor` times as many pixels along each edge."""
+        pixels = {name: getattr(self, name) * factor for name in ("focal_x", "focal_y", "center_x", "center_y")}
+        return replace(self, width=round(self.width * factor), height=round(self.height * factor), **pixels)
+
 
 c.vkn_camera._value_ = Camera
 
@@ -102,8 +107,8 @@ class Picture:
     struct vkn_picture of the headers describes the maps. Notebooks show the colours.
     """
 
-    def __init__(self, raw: Any, transparent: bool = False) -> None:
-        self._owner = PictureMemory(raw)
+    def __init__(self, raw: Any, transparent: bool = False, owner: Any = None) -> None:
+        self._raw, self._owner = raw, owner or PictureMemory(raw)
         self.transparent = transparent
         content = raw.contents
         self.width, self.height = int(content.width), int(content.height)
@@ -113,8 +118,24 @@ class Picture:
                                  ("used", ctypes.c_uint8, ())):  # type: str, Any, tuple[int, ...]
             setattr(self, name, view(getattr(content, name), shape + size, kind, self._owner))
 
+    @classmethod
+    def from_arrays(cls, color: Array, opacity: Optional[Array] = None) -> Picture:
+        """Returns a picture of other colours, to show or write them: [height, width, 3] from 0 to 1, and opacities
+        [height, width] of a transparent picture."""
+        raw, keep = c.vkn_picture(), []  # type: Any, list[Any]
+        for name, array, dimensions in (("color", color, 3), ("opacity", opacity, 2)):
+            if array is None:
+                continue
+            values = numpy.array(array, dtype=numpy.float32, order="C")
+            if values.ndim != dimensions or values.shape != numpy.shape(color)[:2] + (3,) * (dimensions - 2):
+                raise BadInput(f"{name}: shape {values.shape} is not height x width" + " x 3" * (dimensions - 2))
+            setattr(raw, name, values.ctypes.data_as(ctypes.POINTER(ctypes.c_float)))
+            keep.append(values)
+        raw.height, raw.width = numpy.shape(color)[:2]
+        return cls(ctypes.pointer(raw), opacity is not None, keep)
+
     color: Array
-    opacity: Array
+    opacity: Optional[Array]
     depth: Optional[Array]
     normal: Optional[Array]
     used: Optional[Array]
@@ -122,7 +143,7 @@ class Picture:
     def write(self, file: Path, map: Union[Map, str, None] = None) -> None:
         """Writes a map as an 8-bit PNG file, by default the colours, of transparent pictures with their opacity."""
         chosen = Map.parse(map if map is not None else Map.RGBA if self.transparent else Map.COLOR)
-        check(lib.vkn_picture_write(self._owner.raw, chosen, encode(file)))
+        check(lib.vkn_picture_write(self._raw, chosen, encode(file)))
 
     def _repr_png_(self) -> bytes:
         with tempfile.TemporaryDirectory() as folder:

@@ -52,6 +52,8 @@ class Values(unittest.TestCase):
         numpy.testing.assert_array_equal(camera.pose, numpy.eye(4)[:3])
         with self.assertRaisesRegex(vknerf.BadInput, "look_at.*target"):
             camera.look_at((0, 0, 0), (0, 0, 0))
+        large = camera.scaled(2.5)
+        self.assertEqual((large.width, large.height, large.focal_x, large.center_x), (160, 120, 125, 0))
         with self.assertRaisesRegex(vknerf.BadInput, "pose: 3 rows"):
             vknerf.Camera(pose=range(5))
         with self.assertRaisesRegex(vknerf.BadInput, "eye: 3 numbers are needed, not 2"):
@@ -260,6 +262,17 @@ class Trainings(unittest.TestCase):
             vknerf.psnr(picture, photograph, numpy.ones(3))
         self.assertEqual(vknerf.psnr(picture, picture, numpy.ones((32, 32))), 100)
         self.assertEqual(repr(picture), "Picture(32 x 32: color, opacity, depth)")
+
+    def test_pictures_of_arrays(self):
+        color = numpy.random.default_rng(1).random((5, 7, 3))
+        picture = vknerf.Picture.from_arrays(color)
+        numpy.testing.assert_allclose(picture.color, color, rtol=1e-6)
+        self.assertEqual((picture.width, picture.height, picture.opacity), (7, 5, None))
+        self.assertEqual(picture._repr_png_()[25], 2)
+        self.assertEqual(vknerf.Picture.from_arrays(color, color[..., 0])._repr_png_()[25], 6)
+        for wrong in ((color[..., 0],), (color[..., :2],), (color, color), (3,)):
+            with self.assertRaisesRegex(vknerf.BadInput, "shape .* is not height x width"):
+                vknerf.Picture.from_arrays(*wrong)
 
     def test_normals(self):
         renderer = self.trainer.renderer()
