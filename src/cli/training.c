@@ -312,10 +312,21 @@ static void stop_viewer(struct training *training)
     viewer_stop(&training->view.viewer);
 }
 
+static vkn_status show(struct training *training, char message[VIEWER_MESSAGE])
+{
+    struct vkn_job job = training->job;
+    const struct viewer_run run = {.run = training->shown, .job = &job};
+    char *devices = training->params.devices ? strdup(training->params.devices) : NULL;
+    if (devices && !job.device)
+        job.device = strtok(devices, ","); /* the first of --devices */
+    vkn_status status = viewer_show(training->view.viewer, &run, message);
+    free(devices);
+    return status;
+}
+
 int training_view(struct training *training, int code)
 {
     FILE *stream = training->json ? stderr : stdout;
-    const struct viewer_run run = {.run = training->shown, .job = &training->job};
     char message[VIEWER_MESSAGE];
     if (!training->view.viewer)
         return code;
@@ -323,7 +334,7 @@ int training_view(struct training *training, int code)
     fprintf(stream, "the viewer stays open; Ctrl-C, or End on its page, ends it: %s\n",
             viewer_address(training->view.viewer));
     fflush(stream);
-    if (viewer_show(training->view.viewer, &run, message) != VKN_OK)
+    if (show(training, message) != VKN_OK)
         fprintf(stderr, "warning: the viewer ends: %s\n", message);
     stop_viewer(training);
     return code;

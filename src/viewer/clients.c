@@ -2,8 +2,6 @@
 #include "viewer/internal.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -62,8 +60,10 @@ void clients_wait(struct viewer *viewer, const char *name, struct exchange *exch
     if (!exchange->frame.still || !client->last_request.still ||
         !frame_same(&exchange->frame, &client->last_request))
         client->ready_at = now;
-    if (!frame_same(&exchange->frame, &client->last_request))
+    if (!frame_same(&exchange->frame, &client->last_request)) {
         client->refined_share = 0;
+        viewer->moved_at = now;
+    }
     client->last_request = exchange->frame;
     answer_park(exchange);
     pthread_cond_signal(&viewer->wake_renderer);
@@ -176,7 +176,7 @@ void clients_forget(struct viewer *viewer, const struct exchange *exchange)
         }
 }
 
-/* ---- waiting, new parameters, messages ------------------------------------------------------- */
+/* ---- waiting, new parameters ----------------------------------------------------------------- */
 
 void viewer_wait_for_request(struct viewer *viewer, double seconds)
 {
@@ -197,18 +197,5 @@ void viewer_new_model(struct viewer *viewer, uint64_t step)
     pthread_mutex_lock(&viewer->lock);
     viewer->step = step;
     clients_refresh(viewer);
-    pthread_mutex_unlock(&viewer->lock);
-}
-
-void viewer_set_message(struct viewer *viewer, const char *format, ...)
-{
-    char message[sizeof viewer->message];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
-    va_end(arguments);
-    vkn_clean_line(message);
-    pthread_mutex_lock(&viewer->lock);
-    memcpy(viewer->message, message, sizeof message);
     pthread_mutex_unlock(&viewer->lock);
 }

@@ -32,7 +32,7 @@ struct cJSON;
 #define VIEWER_REQUEST_TIMEOUT 20.0
 #define VIEWER_PRESENT_SECONDS 3.0
 /* Share of a training's time for rendering: default and limits of what pages can set. */
-#define VIEWER_SHARE           0.25
+#define VIEWER_SHARE           0.5
 #define VIEWER_LEAST_SHARE     0.02
 
 /* ---- limits ---------------------------------------------------------------------------------- */
@@ -267,7 +267,8 @@ struct viewer {
     struct allowance commands;            /* limits requests that change something */
     struct allowance reading; /* limits the worker's seconds during training; the worker's only */
     bool can_pause, callbacks_opened; /* callbacks_opened: a training has begun */
-    double time_share;          /* share of a training's time for rendering, as pages have set it */
+    double time_share; /* share of a training's time for rendering, as pages have set it */
+    double moved_at;   /* viewer_now() of the last request of a frame with another camera */
     struct renderers renderers; /* used by the renderer's thread only */
     struct vkn_train_callbacks callbacks;
     /* Rendering time during training: its limit, the seconds used since `used_share` was updated,
@@ -281,9 +282,6 @@ struct viewer {
 
 /* Returns the seconds of a monotonic clock. */
 double viewer_now(void);
-/* Sets the message that pages show. Takes the lock. */
-void viewer_set_message(struct viewer *viewer, const char *format, ...)
-    __attribute__((format(__printf__, 2, 3)));
 
 /* ---- viewer.c, train.c ----------------------------------------------------------------------- */
 
@@ -291,14 +289,20 @@ void viewer_set_message(struct viewer *viewer, const char *format, ...)
 void viewer_wait_for_request(struct viewer *viewer, double seconds);
 /* Marks all frames as outdated: the parameters have changed. */
 void viewer_new_model(struct viewer *viewer, uint64_t step);
+/* Fills viewer->callbacks. */
+void train_set_callbacks(struct viewer *viewer);
+
+/* ---- activity.c: what pages show of the program ---------------------------------------------- */
+
+/* Sets the message that pages show. Takes the lock, like viewer_set_state. */
+void viewer_set_message(struct viewer *viewer, const char *format, ...)
+    __attribute__((format(__printf__, 2, 3)));
 void viewer_set_state(struct viewer *viewer, enum viewer_state state);
 /* Writes what the program does besides training and rendering, "" for nothing, for pages to show.
  * Returns whether that is why no frames are rendered at present. Called under the lock. */
 bool viewer_is_busy(const struct viewer *viewer, char text[VIEWER_MESSAGE]);
 /* Shows on pages that work without counts has begun; NULL: none. Takes the lock. */
 void viewer_begin_activity(struct viewer *viewer, const char *what);
-/* Fills viewer->callbacks. */
-void train_set_callbacks(struct viewer *viewer);
 
 /* ---- address.c ------------------------------------------------------------------------------- */
 

@@ -11,11 +11,13 @@
 #define STRIP_RAYS       1024.0 /* least number of rays of a strip */
 /* Seconds of a picture that are too short to show a coarser one before it. */
 #define SHORT_SECONDS    0.15
+/* Seconds of a picture of half the resolution that are long enough to show a quarter before it. */
+#define LONG_SECONDS     2.0
 /* Seconds from picture to picture during a training, of which rendering has its share: of the first
  * picture, which the model soon makes outdated, and most seconds. Pictures are sized accordingly.
  */
-#define FIRST_SECONDS    1.5
-#define MOST_SECONDS     4.0
+#define FIRST_SECONDS    1.0
+#define MOST_SECONDS     2.5
 #define GROWTH           2.0 /* of the number of rays from picture to picture */
 
 void refine_free(struct refinement *refinement)
@@ -44,8 +46,9 @@ static double view_rays(const struct renderers *renderers, const struct frame_re
 {
     double rate = frames_ray_rate(renderers, request),
            pixels = (double)request->width * request->height;
-    const double rays[] = {fmin(renderers->moving_seconds * rate, pixels), 0.25 * pixels, pixels,
-                           FINE_SUPERSAMPLE * FINE_SUPERSAMPLE * pixels};
+    double coarsest = fmin(renderers->moving_seconds * rate, pixels);
+    const double rays[] = {coarsest, pixels / 4 > LONG_SECONDS * rate ? pixels / 16 : coarsest,
+                           pixels / 4, pixels, FINE_SUPERSAMPLE * FINE_SUPERSAMPLE * pixels};
     double chosen = 0;
     for (size_t i = 0; i < sizeof rays / sizeof rays[0]; i++)
         if (rays[i] >= least && (chosen <= 0 || rays[i] < SHORT_SECONDS * rate))
@@ -67,7 +70,7 @@ static double next_rays(const struct renderers *renderers, const struct client *
         return fresh && shown >= pixels ? 0 : training_rays(renderers, request, shown);
     if (fresh && shown >= most)
         return 0;
-    return view_rays(renderers, request, fmin(fresh ? 1.01 * shown : 0.99 * shown, most));
+    return view_rays(renderers, request, fmin(fresh ? 1.5 * shown : 0.99 * shown, most));
 }
 
 /* Begins a picture. False: out of memory. */
@@ -148,6 +151,7 @@ static void wait_for_change(struct viewer *viewer, struct client *client, uint64
     pthread_mutex_lock(&viewer->lock);
     if (client->waiting && client->waiting->number == exchange)
         client->ready_at = HUGE_VAL; /* until clients_refresh, or another request */
+    client->refined_share = 1;
     pthread_mutex_unlock(&viewer->lock);
 }
 

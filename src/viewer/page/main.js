@@ -183,6 +183,7 @@ async function begin() {
   startPanels();
   startTraining();
   listenForInput();
+  document.body.classList.remove('starting');
   setCamera(hasView ? camera : firstView()); // again: the open panel has changed the layout
   dark.addEventListener('change', themeChanged);
   addEventListener('resize', layoutChanged);
