@@ -401,6 +401,8 @@ double clients_ready_at(const struct viewer *viewer);
 void clients_expire(struct viewer *viewer, double now);
 /* Removes an exchange that has ended from its client and from the worker's queue. */
 void clients_forget(struct viewer *viewer, const struct exchange *exchange);
+/* Parks or refuses a request for what a picture shows. */
+void probe_wait(struct viewer *viewer, struct exchange *exchange);
 
 /* ---- frames.c, refine.c, picture.c: called by the renderer's thread -------------------------- */
 
@@ -446,12 +448,6 @@ void renderers_close(struct renderers *renderers);
 
 /* ---- probe.c --------------------------------------------------------------------------------- */
 
-/* Parks or refuses a request for what a picture shows. Called under the lock, like the next two. */
-void probe_wait(struct viewer *viewer, struct exchange *exchange);
-/* Refuses requests that were parked before a time; HUGE_VAL: all. */
-void probe_refuse(struct viewer *viewer, double parked_before, const char *why);
-/* Removes an exchange that has ended from the list. */
-void probe_forget(struct viewer *viewer, const struct exchange *exchange);
 /* Answers the oldest request. Returns the seconds taken; 0: nothing to do. Called by the renderer's
  * thread. */
 double probe_work(struct viewer *viewer);
