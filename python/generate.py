@@ -29,6 +29,10 @@ VKN_ENUMERATIONS(GENERATE_NAMES)
 """
 # Python's names of calls, where they are not the C function's without vkn_, run_ and _json.
 CALLS = {"eval": "evaluate"}
+# What a call works on, the more important first: it may be given without its name.
+SUBJECTS = ["run", "runs", "pictures", "scene", "device"]
+# Calls that start the command line's program, which is not in the package.
+PROGRAMS = {"vkn_certify"}
 # Members that the package fills itself, and those with another name in Python.
 HIDDEN = {"size", "stop", "callbacks", "given", "command", "command_count", "quiet"}
 RENAMED = {"config": "settings"}
@@ -296,8 +300,8 @@ class Generator:
         params, result = (argument.type for argument in node.args.params)
         structure = self.types.named(params.type)[1]
         arguments = list(self.arguments_of(structure))
-        # The first text names what the call works on: it may be given without its name.
-        first = next(argument for argument in arguments if "PathLike" in argument[1] or argument[1] == "Sequence[str]")
+        first = min((argument for argument in arguments if argument[0] in SUBJECTS),
+                    key=lambda argument: SUBJECTS.index(argument[0]))
         arguments.remove(first)
         target = result.type
         while isinstance(target, c_ast.PtrDecl):
@@ -338,7 +342,7 @@ class Generator:
         """Whether a function takes parameters and returns a text or a structure."""
         node = self.functions[function]
         parameters = node.args.params
-        if len(parameters) != 2 or parameters[0].name != "params" or self.types.expression(node.type) != "c_int":
+        if function in PROGRAMS or len(parameters) != 2 or parameters[0].name != "params" or self.types.expression(node.type) != "c_int":
             return False
         return self.types.expression(parameters[1].type) != "POINTER(c_void_p)" or parameters[1].name in ("json", "file")
 

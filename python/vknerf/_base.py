@@ -50,10 +50,9 @@ class NoDevice(Error):
 
 
 class Interrupted(Error):
-    """A call was stopped on request; `result` has what was done, or is None."""
+    """A call was stopped on request."""
 
     __module__ = "vknerf"
-    result: Any = None
 
 
 ERRORS = {2: BadInput, 3: NoDevice, 130: Interrupted}
@@ -131,7 +130,10 @@ class Value:
 def encode(text: Any) -> bytes:
     if not isinstance(text, (str, bytes, os.PathLike)):
         raise BadInput(f"{text!r} is no text or path")
-    return os.fsencode(text)
+    encoded = os.fsencode(text)
+    if b"\0" in encoded:
+        raise BadInput(f"{text!r} has a byte 0")
+    return encoded
 
 
 def pointer_to(target: Any, value: Any, keep: list[Any]) -> Any:
@@ -249,6 +251,7 @@ class Guard:
 
     def __init__(self, progress: Progress = None) -> None:
         self.lock = threading.RLock()
+        self.depth = 0  # calls of the thread that has the lock
         self.dead: list[tuple[Any, ctypes.c_void_p]] = []
         self.progress = progress
         self.callback: Any = None  # of the context, which must not lose it
@@ -256,9 +259,11 @@ class Guard:
 
     def __enter__(self) -> Guard:
         self.lock.acquire()
+        self.depth += 1
         return self
 
     def __exit__(self, *unused: object) -> None:
+        self.depth -= 1
         self.lock.release()
         self.drain()
 
@@ -278,10 +283,10 @@ class Guard:
     def drain(self) -> None:
         while self.dead and self.lock.acquire(blocking=False):
             try:
+                if self.depth > 0:  # a callback: the call that runs it destroys the objects at its end
+                    return
                 destroy, pointer = self.dead.pop()
                 destroy(ctypes.byref(pointer))
-            except IndexError:
-                pass
             finally:
                 self.lock.release()
 
@@ -403,13 +408,9 @@ class Call:
 
     def ask(self, function: Callable[..., Any], arguments: Sequence[Any], failed: Any) -> Any:
         """Calls a function in the calling thread; returns `failed` after an exception, of which C must see nothing."""
-        try:
-            answer: queue.SimpleQueue[Any] = queue.SimpleQueue()
-            self.events.put((function, arguments, failed, answer))
-            return answer.get()
-        except BaseException as error:
-            self.fail(error)
-            return failed
+        answer: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.events.put((function, arguments, failed, answer))
+        return answer.get()
 
     def callback(self, kind: Any, function: Callable[..., Any], failed: Any = None) -> Any:
         """Returns a function for C, of the type `kind`."""
@@ -490,10 +491,7 @@ def run_job(function: str, parameters: type[Structure], arguments: Mapping[str, 
         found = value_of(result.contents)
         getattr(lib, output._type_.__name__ + "_free")(ctypes.byref(result))
     if status != 0:
-        error = error_of(status, message)
-        if isinstance(error, Interrupted):
-            error.result = found
-        raise error
+        raise error_of(status, message)
     return found
 
 

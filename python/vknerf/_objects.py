@@ -3,11 +3,12 @@ from __future__ import annotations
 
 import ctypes
 import json
+import operator
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Optional, Union
+from typing import Any, Optional, Union, cast
 
 import numpy
 import numpy.typing
@@ -51,6 +52,11 @@ class Camera(c.Camera):
         check(lib.vkn_camera_look_at(ctypes.byref(raw), vector(eye, "eye"), vector(target, "target"),
                                      vector(up, "up")))
         return replace(self, pose=tuple(raw.pose))
+
+    def scaled(self, factor: float) -> Camera:
+        """Returns a copy for pictures with `factor` times as many pixels along each edge."""
+        pixels = {name: getattr(self, name) * factor for name in ("focal_x", "focal_y", "center_x", "center_y")}
+        return replace(self, width=round(self.width * factor), height=round(self.height * factor), **pixels)
 
 
 c.vkn_camera._value_ = Camera
@@ -101,8 +107,8 @@ class Picture:
     struct vkn_picture of the headers describes the maps. Notebooks show the colours.
     """
 
-    def __init__(self, raw: Any, transparent: bool = False) -> None:
-        self._owner = PictureMemory(raw)
+    def __init__(self, raw: Any, transparent: bool = False, owner: Any = None) -> None:
+        self._raw, self._owner = raw, owner or PictureMemory(raw)
         self.transparent = transparent
         content = raw.contents
         self.width, self.height = int(content.width), int(content.height)
@@ -112,8 +118,24 @@ class Picture:
                                  ("used", ctypes.c_uint8, ())):  # type: str, Any, tuple[int, ...]
             setattr(self, name, view(getattr(content, name), shape + size, kind, self._owner))
 
+    @classmethod
+    def from_arrays(cls, color: Array, opacity: Optional[Array] = None) -> Picture:
+        """Returns a picture of other colours, to show or write them: [height, width, 3] from 0 to 1, and opacities
+        [height, width] of a transparent picture."""
+        raw, keep = c.vkn_picture(), []  # type: Any, list[Any]
+        for name, array, dimensions in (("color", color, 3), ("opacity", opacity, 2)):
+            if array is None:
+                continue
+            values = numpy.array(array, dtype=numpy.float32, order="C")
+            if values.ndim != dimensions or values.shape != numpy.shape(color)[:2] + (3,) * (dimensions - 2):
+                raise BadInput(f"{name}: shape {values.shape} is not height x width" + " x 3" * (dimensions - 2))
+            setattr(raw, name, values.ctypes.data_as(ctypes.POINTER(ctypes.c_float)))
+            keep.append(values)
+        raw.height, raw.width = numpy.shape(color)[:2]
+        return cls(ctypes.pointer(raw), opacity is not None, keep)
+
     color: Array
-    opacity: Array
+    opacity: Optional[Array]
     depth: Optional[Array]
     normal: Optional[Array]
     used: Optional[Array]
@@ -121,7 +143,7 @@ class Picture:
     def write(self, file: Path, map: Union[Map, str, None] = None) -> None:
         """Writes a map as an 8-bit PNG file, by default the colours, of transparent pictures with their opacity."""
         chosen = Map.parse(map if map is not None else Map.RGBA if self.transparent else Map.COLOR)
-        check(lib.vkn_picture_write(self._owner.raw, chosen, encode(file)))
+        check(lib.vkn_picture_write(self._raw, chosen, encode(file)))
 
     def _repr_png_(self) -> bytes:
         with tempfile.TemporaryDirectory() as folder:
@@ -177,6 +199,8 @@ class Scene(Closing):
         for index, (image, camera) in enumerate(zip(images, cameras)):
             raw = c.vkn_view()
             pixels = to_rgba(image, index)
+            if not isinstance(camera, c.Camera):
+                raise BadInput(f"cameras[{index}]: {camera!r} is no Camera")
             height, width = pixels.shape[:2]
             camera = replace(camera, width=camera.width or width, height=camera.height or height)
             if (camera.width, camera.height) != (width, height):
@@ -238,9 +262,9 @@ class Scene(Closing):
 
 
 def index_of(view: int) -> int:
-    if view < 0:
+    if operator.index(view) < 0:
         raise BadInput(f"view: {view} is below 0")
-    return int(view)
+    return operator.index(view)
 
 
 def to_rgba(image: Any, index: int) -> Any:
@@ -355,10 +379,7 @@ class Trainer(Closing):
             left = None if until is None else until - self.step
             if every is not None:
                 left = checked_steps(every) if left is None else min(left, checked_steps(every))
-            stats = self.run(left, seconds=0 if every else report_seconds, report_seconds=1e9)
-            if stats is None:
-                return
-            yield stats
+            yield cast(TrainStats, self.run(left, seconds=0 if every else report_seconds, report_seconds=1e9))
 
     def resume(self, checkpoint: Path) -> None:
         """Loads the whole state of a checkpoint: training continues as if it had not stopped."""
@@ -384,9 +405,9 @@ class Trainer(Closing):
 
 
 def checked_steps(steps: int) -> int:
-    if not 0 < steps < 1 << 32:
+    if not 0 < operator.index(steps) < 1 << 32:
         raise BadInput(f"steps: {steps} is not from 1 to {(1 << 32) - 1}")
-    return int(steps)
+    return operator.index(steps)
 
 
 def read_config(config: Any) -> dict[str, Any]:
@@ -453,6 +474,8 @@ class Renderer(Closing):
 def picture_parameters(camera: c.Camera, parameters: Mapping[str, Any]) -> tuple[Any, Any, list[Any]]:
     raw_camera, raw, keep = c.vkn_camera(), c.vkn_picture_params(), []  # type: Any, Any, list[Any]
     check_names(parameters, raw, "a picture", "size")
+    if not isinstance(camera, c.Camera):
+        raise BadInput(f"camera: {camera!r} is no Camera")
     fill(raw_camera, vars(camera), keep)
     fill(raw, parameters, keep)
     return raw_camera, raw, keep

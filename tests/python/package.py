@@ -5,6 +5,7 @@ import gc
 import logging
 import math
 import os
+import pathlib
 import signal
 import tempfile
 import threading
@@ -51,10 +52,38 @@ class Values(unittest.TestCase):
         numpy.testing.assert_array_equal(camera.pose, numpy.eye(4)[:3])
         with self.assertRaisesRegex(vknerf.BadInput, "look_at.*target"):
             camera.look_at((0, 0, 0), (0, 0, 0))
+        large = camera.scaled(2.5)
+        self.assertEqual((large.width, large.height, large.focal_x, large.center_x), (160, 120, 125, 0))
         with self.assertRaisesRegex(vknerf.BadInput, "pose: 3 rows"):
             vknerf.Camera(pose=range(5))
         with self.assertRaisesRegex(vknerf.BadInput, "eye: 3 numbers are needed, not 2"):
             camera.look_at((0, 0), (0, 0, 0))
+
+
+    def test_settings(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder, "settings.json")
+            file.write_text('{"scene": {"downscale": 4}}')
+            self.assertEqual(vknerf.Scene(vknerf.demo_scene(), file).camera(0).width, 32)
+            file.write_text('{"scene": {"downscale": 0}}')
+            with self.assertRaisesRegex(vknerf.BadInput, "^.*settings.json: scene.downscale: 0 is out of range"):
+                vknerf.Scene(vknerf.demo_scene(), file)
+            scene = vknerf.Scene(vknerf.demo_scene(), scene={
+                "downscale": numpy.int64(4), "format": vknerf.SceneFormat.TRANSFORMS, "offset": numpy.full(3, 0.5)})
+            self.assertEqual(scene.camera(0).width, 32)
+            with self.assertRaisesRegex(vknerf.BadInput, "schedule"):
+                vknerf.Trainer(scene, optimizer={"schedule": pathlib.Path(folder, "nothing")})
+
+    def test_texts(self):
+        with self.assertRaises(vknerf.Error):
+            vknerf._base.take_text(None)
+        version = vknerf._base.VERSION
+        try:
+            vknerf._base.VERSION = "99.0.0"
+            with self.assertRaisesRegex(ImportError, "the library is version .*, this package is for 99.0.0"):
+                vknerf._base.bind()
+        finally:
+            vknerf._base.VERSION = version
 
 
 class Scenes(unittest.TestCase):
@@ -73,6 +102,8 @@ class Scenes(unittest.TestCase):
     def test_errors(self):
         with self.assertRaisesRegex(vknerf.BadInput, "^/nowhere: No such file or directory$"):
             vknerf.Scene("/nowhere")
+        with self.assertRaisesRegex(vknerf.BadInput, "has a byte 0"):
+            vknerf.Scene("a\0b")
         with self.assertRaisesRegex(vknerf.BadInput, "settings: scene.downscal: unknown key; did you mean"):
             vknerf.Scene(vknerf.demo_scene(), {"scene.downscal": 2})
         with self.assertRaisesRegex(vknerf.BadInput, "settings: .*JSON"):
@@ -102,7 +133,9 @@ class Scenes(unittest.TestCase):
         for wrong, message in (({"images": images[:3]}, "cameras: 4 for 3 images"),
                                ({"images": [image[..., 0] for image in images]}, r"images\[0\]: shape"),
                                ({"images": [2.0 * images[1]] * 4}, r"images\[0\]: floats have to be"),
+                               ({"images": [images[0].astype(int)] * 4}, "pixels are int64"),
                                ({"masks": [numpy.ones((2, 2))] * 4}, r"masks\[0\]: shape"),
+                               ({"cameras": range(4)}, r"cameras\[0\]: 0 is no Camera"),
                                ({"cameras": [vknerf.Camera(width=5, height=5)] * 4}, r"cameras\[0\]: 5 x 5 pixels"),
                                ({"splits": ["train", "tset"] * 2}, "split: 'tset' is no Split")):
             with self.assertRaisesRegex(vknerf.BadInput, message):
@@ -134,6 +167,10 @@ class Trainings(unittest.TestCase):
         self.assertEqual((self.trainer.backend.name, self.trainer.images().count), ("fp32", 60))
         self.assertIsInstance(self.trainer.pass_times(), list)
         self.assertFalse(self.trainer.finished)
+        for shown, expected in ((self.trainer, "Trainer(step 48)"), (self.trainer.renderer(), "Renderer(step 48)"),
+                                (self.scene, "Scene(60 train, 0 val, 12 test)"), (vknerf.Adam(3), "Adam(3)"),
+                                (self.trainer.context, f"Context({self.trainer.context.device!r})")):
+            self.assertEqual(repr(shown), expected)
         self.assertGreater(self.trainer.seconds, 0)
 
     def test_resumed_training_is_the_same(self):
@@ -151,6 +188,8 @@ class Trainings(unittest.TestCase):
     def test_limits(self):
         with self.assertRaisesRegex(vknerf.BadInput, "steps: 0 is not from 1"):
             self.trainer.run(0)
+        with self.assertRaises(TypeError):
+            self.trainer.run(1.5)
         with self.assertRaisesRegex(vknerf.BadInput, "grid.levels: 900 is out of range"):
             vknerf.Trainer(self.scene, grid={"levels": 900})
         with self.assertRaisesRegex(vknerf.BadInput, "stepz: unknown key"):
@@ -164,6 +203,12 @@ class Trainings(unittest.TestCase):
         seen = []
         trainer.run(16, report=lambda stats: seen.append((stats.step, threading.current_thread())))
         self.assertEqual(seen[-1], (trainer.step, threading.main_thread()))
+        with self.assertRaisesRegex(vknerf.BadInput, "another thread is using the context"):
+            trainer.run(16, report=lambda stats: trainer.save("unused"))
+        with self.assertNoLogs("vknerf", logging.WARNING):  # closed at the end of the run
+            trainer.run(16, report=lambda stats: trainer.close())
+        with self.assertRaisesRegex(vknerf.BadInput, "the Trainer is closed"):
+            trainer.step
 
     def test_interruption_keeps_the_state(self):
         trainer = vknerf.Trainer(self.scene, SMALL, steps=1000000)
@@ -207,10 +252,27 @@ class Trainings(unittest.TestCase):
             self.render(renderer, supersample=3)
         with self.assertRaisesRegex(vknerf.BadInput, "colour is no parameter of a picture: background"):
             self.render(renderer, colour=1)
+        with self.assertRaisesRegex(vknerf.BadInput, "camera: None is no Camera"):
+            renderer.render(None)
         with self.assertRaisesRegex(vknerf.BadInput, "No such file"):
             picture.write("/nowhere/picture.png")
         with self.assertRaisesRegex(vknerf.BadInput, "shapes"):
             vknerf.psnr(picture, numpy.zeros((2, 2, 3)))
+        with self.assertRaisesRegex(vknerf.BadInput, "used: shape"):
+            vknerf.psnr(picture, photograph, numpy.ones(3))
+        self.assertEqual(vknerf.psnr(picture, picture, numpy.ones((32, 32))), 100)
+        self.assertEqual(repr(picture), "Picture(32 x 32: color, opacity, depth)")
+
+    def test_pictures_of_arrays(self):
+        color = numpy.random.default_rng(1).random((5, 7, 3))
+        picture = vknerf.Picture.from_arrays(color)
+        numpy.testing.assert_allclose(picture.color, color, rtol=1e-6)
+        self.assertEqual((picture.width, picture.height, picture.opacity), (7, 5, None))
+        self.assertEqual(picture._repr_png_()[25], 2)
+        self.assertEqual(vknerf.Picture.from_arrays(color, color[..., 0])._repr_png_()[25], 6)
+        for wrong in ((color[..., 0],), (color[..., :2],), (color, color), (3,)):
+            with self.assertRaisesRegex(vknerf.BadInput, "shape .* is not height x width"):
+                vknerf.Picture.from_arrays(*wrong)
 
     def test_normals(self):
         renderer = self.trainer.renderer()
@@ -275,6 +337,10 @@ class Trainings(unittest.TestCase):
         context = vknerf.Context(progress=lambda what, done, total: {}["mine"])
         with self.assertRaisesRegex(KeyError, "mine"):
             vknerf.Trainer(vknerf.Scene(vknerf.demo_scene(), DOWNSCALED), SMALL, context=context)
+        with self.assertRaises(ctypes.ArgumentError):
+            vknerf.Adam(1, context=context).step("fast")
+        with self.assertRaisesRegex(vknerf.BadInput, "count"):
+            vknerf.Adam(7, entry=4, context=context)
 
     def test_contexts(self):
         context = vknerf.default_context()
@@ -319,6 +385,8 @@ class Runs(unittest.TestCase):
             rendered = vknerf.render(run, out=frames, orbit=2, width=16, depth=True)
             self.assertEqual(rendered.frames, 2)
             self.assertIn("frame_0001_depth.png", os.listdir(frames))
+            with self.assertRaisesRegex(vknerf.BadInput, "time: 2"):
+                vknerf.render(run, out=frames, orbit=1, time=2)
             mesh = os.path.join(folder, "mesh.ply")
             exported = vknerf.export(run, mesh=mesh, resolution=16)
             self.assertEqual(exported.voxels[0], 16)
@@ -337,8 +405,12 @@ class Runs(unittest.TestCase):
             vknerf.render("/nowhere", fps="fast")
         with self.assertRaisesRegex(vknerf.BadInput, "^/nowhere: No such file or directory"):
             vknerf.prepare("/nowhere", out="/nowhere/out")
+        with self.assertRaisesRegex(vknerf.BadInput, "^/nowhere: "):
+            vknerf.refine("/nowhere", out="/nowhere/out")
         with self.assertRaises(TypeError):
             vknerf.evaluate("/nowhere", strid=3)
+        self.assertIsInstance(vknerf._base.error_of(130, "stopped"), vknerf.Interrupted)
+        self.assertEqual(type(vknerf._base.error_of(1, "full")), vknerf.Error)
         with self.assertRaisesRegex(vknerf.BadInput, "SHA-256"):
             vknerf.trust_field("abc")
 

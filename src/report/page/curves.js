@@ -71,7 +71,7 @@ function linearTicks(low, high, wanted) {
 }
 
 // Returns powers of ten between low and high: every k-th where there are many; where there are few, also 2 and 5 times
-// the powers; within less than a decade linear ticks.
+// the powers, or linear ticks if these are more.
 function logTicks(low, high, wanted) {
   const decades = Math.log10(high / low), factors = decades * 3 <= wanted + 1 ? [1, 2, 5] : [1];
   const stride = factors.length > 1 ? 1 : Math.max(Math.ceil(decades / wanted - 1e-9), 1), all = [];
@@ -81,7 +81,8 @@ function logTicks(low, high, wanted) {
       if (value >= low * (1 - 1e-9) && value <= high * (1 + 1e-9))
         all.push({ value, label: power < -4 || power > 17 ? `${factor}e${power}` : axisLabel(value, Math.max(-power, 0), value) });
     }
-  return all.length < 3 ? linearTicks(low, high, 4) : all;
+  const linear = all.length < 3 ? linearTicks(low, high, 6) : [];
+  return linear.length > all.length ? linear : all;
 }
 
 // ---- series ----
