@@ -404,7 +404,7 @@ void clients_forget(struct viewer *viewer, const struct exchange *exchange);
 /* Parks or refuses a request for what a picture shows. */
 void probe_wait(struct viewer *viewer, struct exchange *exchange);
 
-/* ---- frames: called by the renderer's thread -------------------------------------------------- */
+/* ---- frames: called by the renderer's thread ------------------------------------------------- */
 
 /* Renders a frame or a strip for the next client and answers if the picture is whole. Returns the
  * seconds taken; 0: nothing to do. */
