@@ -359,6 +359,19 @@ def check_after_training(viewer, run, pose):
     assert f"the viewer stays open; Ctrl-C, or End on its page, ends it: {viewer.url}\n" in viewer.errors, viewer.errors
 
 
+def check_demo(folder):
+    """The viewer of the demo stays open, too, when the orbit has been rendered."""
+    viewer = Program("demo", "--out", os.path.join(folder, "demo"), *SMALL, "--steps", "2", "--quiet", "--view=0")
+    printed = []
+    while not printed or not printed[-1].startswith("the viewer stays open; "):
+        printed.append(viewer.process.stdout.readline())
+        assert printed[-1], viewer.process.stderr.read()
+    assert printed[-2] == f"orbit: {folder}/demo/orbit\n", printed
+    assert wait_for(lambda: viewer.state()["state"] == "finished")
+    assert viewer.post("/api/control", {"action": "end"})[0] == 200
+    assert viewer.end() == 0, viewer.errors
+
+
 def begin_paused(*arguments):
     viewer = Program("train", *arguments, "--steps", "1000000", "--view=0")
     viewer.scene()
@@ -410,8 +423,11 @@ def check_stop(run, viewer, folder):
     code, answer = viewer.post("/api/control", {"action": "pause"})
     assert code == 400 and "several ranks" in answer["error"], (code, answer)
     assert viewer.state()["can"]["pause"] is False
-    viewer.signal(signal.SIGKILL)
-    viewer.end()
+    assert viewer.post("/api/control", {"action": "stop"})[0] == 200
+    wait_for(lambda: viewer.state()["state"] == "stopped")
+    refine(viewer, pose, client="after")  # on the first of the devices
+    assert viewer.post("/api/control", {"action": "end"})[0] == 200
+    assert viewer.end() == 130, viewer.errors
 
 
 # ---- a run -----------------------------------------------------------------------------------------------------
@@ -687,6 +703,7 @@ def main():
         check_without_run(watched, folder)
         done("alone")
         check_missing(watched, folder)
+        check_demo(folder)
         check_poses(folder)
         done("refined")
         check_stop(plain, waiting, folder)

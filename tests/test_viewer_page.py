@@ -152,8 +152,8 @@ def watch_training(page, run):
         fail('a wrong token is not explained')
     page.log()  # includes the status 403
     page.go(training.url)
-    until(lambda: text(page, 'start-text') in ('Opening the scene', 'Rendering the first picture', 'Compiling the pipelines of pictures'),
-          'what the program does before the first picture')
+    until(lambda: re.fullmatch(r'(Opening the scene|Rendering the first picture|(Decoding|Compiling|Setting up) [a-z ]+)( \d+/\d+)?',
+                               text(page, 'start-text')), 'what the program does before the first picture')
     page.script('sessionStorage.clear()')
     until(lambda: '×' in text(page, 'readout'), 'a frame while training')
     coarsen(page)

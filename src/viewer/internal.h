@@ -401,8 +401,10 @@ double clients_ready_at(const struct viewer *viewer);
 void clients_expire(struct viewer *viewer, double now);
 /* Removes an exchange that has ended from its client and from the worker's queue. */
 void clients_forget(struct viewer *viewer, const struct exchange *exchange);
+/* Parks or refuses a request for what a picture shows. */
+void probe_wait(struct viewer *viewer, struct exchange *exchange);
 
-/* ---- frames.c, refine.c, picture.c: called by the renderer's thread -------------------------- */
+/* ---- frames: called by the renderer's thread ------------------------------------------------- */
 
 /* Renders a frame or a strip for the next client and answers if the picture is whole. Returns the
  * seconds taken; 0: nothing to do. */
@@ -423,6 +425,9 @@ bool frames_render(struct viewer *viewer, const struct frame_request *request,
 double frames_ray_rate(const struct renderers *renderers, const struct frame_request *request);
 /* Computes the size of a picture with about `rays` pixels, at most the requested size. */
 void frames_size(const struct frame_request *request, double rays, uint32_t size[2]);
+/* Answers the exchange if the client still waits for it. Takes ownership of answer->data. */
+bool frames_answer(struct viewer *viewer, struct client *client, uint64_t exchange,
+                   const struct answer *answer);
 /* Answers the exchange with a JPEG. False: the client does not wait for it any more. */
 bool frames_send(struct viewer *viewer, struct client *client, uint64_t exchange,
                  const uint8_t *rgb, const struct frame_facts *facts, int quality);
@@ -446,12 +451,6 @@ void renderers_close(struct renderers *renderers);
 
 /* ---- probe.c --------------------------------------------------------------------------------- */
 
-/* Parks or refuses a request for what a picture shows. Called under the lock, like the next two. */
-void probe_wait(struct viewer *viewer, struct exchange *exchange);
-/* Refuses requests that were parked before a time; HUGE_VAL: all. */
-void probe_refuse(struct viewer *viewer, double parked_before, const char *why);
-/* Removes an exchange that has ended from the list. */
-void probe_forget(struct viewer *viewer, const struct exchange *exchange);
 /* Answers the oldest request. Returns the seconds taken; 0: nothing to do. Called by the renderer's
  * thread. */
 double probe_work(struct viewer *viewer);

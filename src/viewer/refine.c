@@ -18,7 +18,8 @@
  */
 #define FIRST_SECONDS    1.0
 #define MOST_SECONDS     2.5
-#define GROWTH           2.0 /* of the number of rays from picture to picture */
+#define SEAMLESS_SECONDS 0.25 /* of rendering, most between two submissions of a training */
+#define GROWTH           2.0  /* of the number of rays from picture to picture */
 
 void refine_free(struct refinement *refinement)
 {
@@ -98,18 +99,26 @@ static double rays_per_row(const struct refinement *r)
     return (double)r->width * r->supersample * r->supersample;
 }
 
+/* Returns the number of rows of the next strip. During a training all rows that take a short time
+ * together are rendered at once, because strips of different steps have visible seams. */
+static uint32_t strip_rows(const struct renderers *renderers, const struct refinement *r)
+{
+    double rate = frames_ray_rate(renderers, &r->request), left = r->height - r->rows,
+           rows = fmax(renderers->strip_seconds * rate, STRIP_RAYS) / rays_per_row(r);
+    if (renderers->time_share < 1 && left * rays_per_row(r) < SEAMLESS_SECONDS * rate)
+        return (uint32_t)left;
+    return (uint32_t)fmin(fmax(rows, 1), left);
+}
+
 static bool render_strip(struct viewer *viewer, struct refinement *r)
 {
-    double began = viewer_now(),
-           rays =
-               viewer->renderers.strip_seconds * frames_ray_rate(&viewer->renderers, &r->request),
-           rows = fmin(fmax(fmax(rays, STRIP_RAYS) / rays_per_row(r), 1), r->height - r->rows);
-    const struct part part = {{r->width, r->height}, 0, r->rows, r->width, (uint32_t)rows,
-                              r->supersample};
+    double began = viewer_now();
+    uint32_t rows = strip_rows(&viewer->renderers, r);
+    const struct part part = {{r->width, r->height}, 0, r->rows, r->width, rows, r->supersample};
     if (!frames_render(viewer, &r->request, &part, r->rgb + 3 * (size_t)r->rows * r->width,
                        3 * (size_t)r->width))
         return false;
-    r->rows += (uint32_t)rows;
+    r->rows += rows;
     r->spent_seconds += viewer_now() - began;
     return true;
 }

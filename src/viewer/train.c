@@ -13,7 +13,7 @@
 #define REST_SHARE    0.5
 #define REST_SECONDS  5.0
 #define LEAST_CREDIT  0.05 /* seconds that accumulate while no page asks for a frame, at least */
-#define MOST_SECONDS  0.25 /* of rendering between two submissions, whatever the share */
+#define MOST_SECONDS  0.25 /* of rendering between two submissions, whatever the share, about */
 #define READY_SECONDS 0.1  /* until the next callback while a page is open */
 #define SHARE_SECONDS 5.0  /* interval that the reported share is measured over */
 #define POSES_SECONDS 1.0  /* between reads of refined poses */
