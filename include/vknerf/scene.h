@@ -72,6 +72,19 @@ VKN_API const char *vkn_scene_image_file(const vkn_scene *scene, enum vkn_split 
  * VKN_BAD_INPUT names the error. */
 VKN_API vkn_status vkn_scene_check_path(const vkn_scene *scene, const char *file);
 
+/* Cameras of a camera path, one per frame. */
+struct vkn_camera_path {
+    size_t size;                /* see <vknerf/api.h> */
+    struct vkn_camera *cameras; /* [count], with pose, lens, size and time */
+    size_t count;
+    double fps; /* frames per second; 0: the file gives none */
+};
+/* Reads a camera path of any kind that `vknerf render --path` reads. `dataparser` is the file
+ * dataparser_transforms.json for a path of nerfstudio; NULL: the one beside the path, if any. The
+ * caller frees path->cameras with vkn_free. VKN_BAD_INPUT names the error. */
+VKN_API vkn_status vkn_scene_read_path(const vkn_scene *scene, const char *file,
+                                       const char *dataparser, struct vkn_camera_path *path);
+
 /* ---- content and problems of a scene --------------------------------------------------------- */
 
 /* Parameters of vkn_scene_info_json. */

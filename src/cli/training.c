@@ -396,6 +396,10 @@ int training_run(struct training *training)
             return found;
     }
     if (training->view.port.given && cli_is_rank_0()) {
+        cli_view_add_option(&training->view, "--device", training->job.device);
+        cli_view_add_option(&training->view, "--shader-dir", training->job.shader_dir);
+        cli_view_add_option(&training->view, "--trust",
+                            training->field || training->trust ? "" : NULL);
         int started = cli_view_start(&training->view, training->json ? stderr : stdout);
         if (started != OPTIONS_GO_ON)
             return started;

@@ -17,11 +17,13 @@
 #include "viewer/viewer.h"
 
 struct cJSON;
+struct route; /* of server.c */
 
 #define VIEWER_CLIENTS         8u          /* open pages */
 #define VIEWER_CONNECTIONS     192u        /* connections handed to libmicrohttpd */
 #define VIEWER_JOBS            24u         /* requests queued for the worker */
 #define VIEWER_BODY            (64u << 10) /* bytes of a request's body */
+#define VIEWER_PATH_BODY       (2u << 20)  /* bytes of a body that holds a camera path */
 #define VIEWER_NAME            32          /* characters of a client's name, and of the token */
 #define VIEWER_PIXELS          (1u << 22)  /* of a picture; larger requests are scaled down */
 #define VIEWER_MOST_SIDE       4096u       /* pixels of a picture's width or height */
@@ -43,7 +45,7 @@ struct allowance {
 };
 
 /* Phases of a request, each with a time limit. */
-enum phase { PHASE_HEAD, PHASE_BODY, PHASE_WORK, PHASE_ANSWER };
+enum phase { PHASE_HEAD, PHASE_BODY, PHASE_WORK, PHASE_ANSWER, PHASE_FILE };
 
 /* A connection of libmicrohttpd. */
 struct connection {
@@ -94,10 +96,12 @@ struct answer {
     size_t size;
     bool is_frame; /* `facts` are set */
     struct frame_facts facts;
-    char policy[360]; /* content security policy of a page; "": none */
+    char policy[400]; /* content security policy of a page; "": none */
+    char *file_name;  /* malloc'd; the content is that of `file`; NULL: of `data` */
+    int file;         /* descriptor, which the answer owns */
 };
 
-enum job { JOB_NONE, JOB_PHOTO, JOB_PATH };
+enum job { JOB_NONE, JOB_PHOTO, JOB_PATH, JOB_READ_PATH, JOB_FILE };
 
 /* An HTTP request with its answer. The connection of a parked one is suspended until the answer. */
 struct exchange {
@@ -109,7 +113,9 @@ struct exchange {
     bool parked, answered;
     bool closes; /* the connection is closed after the answer */
     enum job job;
-    char *body; /* of a POST, with a terminating zero */
+    const struct route *route; /* NULL: the request is refused */
+    char *name;                /* of a path or file that is requested, or NULL */
+    char *body;                /* of a POST, with a terminating zero */
     size_t size;
     struct frame_request frame; /* of a frame or a probe */
     double pixel[2];            /* of a probe: shares of the picture's width and height */
@@ -217,6 +223,33 @@ struct activity {
     size_t done, total;
 };
 
+enum task_state { TASK_NONE, TASK_RUNNING, TASK_DONE, TASK_FAILED, TASK_CANCELLED };
+
+#define TASK_ARGUMENTS 80
+
+/* A command that the viewer runs for a page, or the last one. */
+struct task {
+    enum task_state state;
+    bool cancelled; /* a page has cancelled it */
+    uint64_t number;
+    char kind[8];                    /* video, mesh, points, splats */
+    char *arguments[TASK_ARGUMENTS]; /* malloc'd, as for execve */
+    size_t argument_count;
+    char *command;     /* for users to copy */
+    char *file;        /* path of the result */
+    char name[192];    /* of the result in the run folder: "videos/turn.mp4" */
+    char folder[1024]; /* of the result */
+    char what[64];     /* present work, or how the command has ended */
+    char message[256]; /* last line of the command's output */
+    char line[256];    /* of its output, being read */
+    size_t line_size;
+    double share;          /* of the present work that is done */
+    double began, seconds; /* viewer_now() at the begin; duration */
+    uint64_t size;         /* bytes of the result */
+    bool has_thread;
+    pthread_t thread; /* runs the command */
+};
+
 struct viewer {
     char token[VIEWER_NAME + 1], host[256], address[512];
     bool is_open; /* other machines can connect */
@@ -240,6 +273,9 @@ struct viewer {
     bool ending; /* the program is ending */
 
     enum viewer_state state;
+    struct task task;
+    uint64_t last_task;                          /* number of the latest task */
+    const char *const *program, *const *options; /* as in viewer_params */
     char *folder, *run; /* folder of curves and paths, or NULL; the run as the user named it */
     char *facts;        /* JSON of /api/scene; NULL: not known yet */
     vkn_scene *scene;   /* only read once `facts` is set; NULL: not found */
@@ -347,6 +383,8 @@ void server_stop(struct viewer *viewer);
 /* Sets the answer, whose data the exchange then owns, and resumes a parked connection. Called under
  * the lock, like answer_fail and answer_park. */
 void answer_set(struct exchange *exchange, const struct answer *answer);
+/* Frees what an answer owns. */
+void answer_clear(struct answer *answer);
 /* Answers with {"error": message}. */
 void answer_fail(struct exchange *exchange, unsigned code, const char *format, ...)
     __attribute__((format(__printf__, 3, 4)));
@@ -472,7 +510,11 @@ bool state_trains(const struct viewer *viewer);
 void curves_read(struct viewer *viewer);
 void curves_free(struct curves *curves);
 struct answer photo_answer(struct viewer *viewer, const struct photo_request *request);
+/* Answers requests that save, delete and convert paths, and for the list of paths or a path. */
 struct answer path_answer(struct viewer *viewer, const char *body);
+struct answer path_read_answer(struct viewer *viewer, const char *name);
+/* Answers /api/file: a file that a task has made. `name`: "videos/turn.mp4". */
+struct answer file_answer(const struct viewer *viewer, const char *name);
 bool worker_start(struct viewer *viewer);
 void worker_stop(struct viewer *viewer);
 /* Reads the refined poses, if there are any, from the renderer of the last frame. Called by the
@@ -488,6 +530,26 @@ bool worker_enqueue(struct exchange *exchange, enum job job);
 
 /* Handles a command. Called under the lock. */
 struct answer control_answer(struct viewer *viewer, const char *body);
+
+/* ---- names.c --------------------------------------------------------------------------------- */
+
+/* Returns why a page's name for a file is refused; NULL: it is valid on all systems. */
+const char *name_problem(const char *name);
+/* Returns FOLDER/NAME.EXTENSION in the run's folder, in fresh memory; "" for `name`: the folder. */
+char *name_path(const struct viewer *viewer, const char *folder, const char *name,
+                const char *extension);
+
+/* ---- task.c, task_command.c ------------------------------------------------------------------ */
+
+/* Answers requests that start or cancel a command, and for its progress. Called under the lock. */
+struct answer task_answer(struct viewer *viewer, const char *body);
+struct answer task_state_answer(const struct viewer *viewer);
+/* Cancels the running command and waits for its end. */
+void task_stop(struct viewer *viewer);
+/* Makes a command from a page's request. False: `problem` says why not. The caller frees the
+ * arguments, `command` and `file` in both cases. */
+bool task_command(const struct viewer *viewer, const struct cJSON *json, struct task *task,
+                  char problem[VIEWER_MESSAGE]);
 
 /* ---- the pages, generated by cmake/Page.cmake ------------------------------------------------ */
 

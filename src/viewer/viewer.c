@@ -69,6 +69,8 @@ vkn_status viewer_start(const struct viewer_params *params, struct viewer **view
         return VKN_ERROR;
     }
     v->stop = params->stop;
+    v->program = params->program;
+    v->options = params->options;
     v->renderers.time_share = 1;
     v->time_share = VIEWER_SHARE;
     v->psnr = v->ssim = NAN;
@@ -119,6 +121,7 @@ void viewer_stop(struct viewer **viewer)
         return;
     worker_stop(v);
     server_stop(v);
+    task_stop(v); /* no page can start another one */
     renderers_close(&v->renderers);
     for (size_t i = 0; i < VIEWER_CLIENTS; i++)
         refine_free(&v->clients[i].refinement);

@@ -19,6 +19,9 @@ struct viewer_params {
     bool any_port;               /* tries the next ports when `port` is in use */
     volatile sig_atomic_t *stop; /* vkn_job.stop; also set when a page stops the training or ends
                                     the viewer */
+    /* Words that start this program, and options of `vknerf render` and `export` for the shown run,
+     * such as --device; both end with NULL and stay valid. Pages run these commands. */
+    const char *const *program, *const *options;
 };
 
 /* Starts to listen, in threads that block all signals and never use a device. After a failure
