@@ -21,8 +21,11 @@ function(vknerf_add_viewer target)
     file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.c)
     list(REMOVE_ITEM sources ${folder}/stub.c)
     vknerf_choose_system(sources)
-    # The library does not export its module pixels, so the viewer has its own copy.
-    target_sources(${target} PRIVATE ${sources} ${PROJECT_SOURCE_DIR}/src/pixels/jpeg.c)
+    # The library does not export its internals, so the viewer has copies of what encodes JPEG files and runs programs.
+    set(copies pixels/jpeg.c base/process.c base/process_windows.c base/program.c base/clock.c)
+    list(TRANSFORM copies PREPEND ${PROJECT_SOURCE_DIR}/src/)
+    vknerf_choose_system(copies)
+    target_sources(${target} PRIVATE ${sources} ${copies})
     if(NOT VKNERF_MICROHTTPD_INCLUDE STREQUAL "/usr/include") # the compiler's default folder must not be named
         target_include_directories(${target} SYSTEM PRIVATE ${VKNERF_MICROHTTPD_INCLUDE})
     endif()

@@ -26,8 +26,6 @@ void ticks_logarithmic(double low, double high, size_t wanted, struct ticks *tic
 double ticks_round_down(double most);
 /* Extends [low, high] to multiples of a round step, so that the outer ticks are at its ends. */
 void ticks_round_out(double *low, double *high, size_t wanted);
-/* Extends [*low, *high] by all finite values. */
-void ticks_cover(const double *values, size_t count, double *low, double *high);
 
 /* ---- bench.svg (bench_chart.c, bench_sampling.c) --------------------------------------------- */
 

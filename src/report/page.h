@@ -11,8 +11,9 @@
 struct page_file {
     const char *begin, *end;
 };
-/* Pages of a run, of a comparison, and pages whose content needs no JSON. */
-extern const struct page_file page_run_file, page_comparison_file, page_static_file;
+/* Pages of a run, a comparison, a refinement of cameras, and a certificate. */
+extern const struct page_file page_run_file, page_comparison_file, page_refinement_file,
+    page_certificate_file;
 
 /* Adds a text for element content or an attribute value: escapes markup, and replaces control
  * characters and bytes that are not UTF-8 by U+FFFD. */

@@ -17,8 +17,8 @@ struct run_picture {
 };
 
 struct run_evaluation {
-    double step, seconds, psnr, ssim;
-    struct run_picture *pictures; /* renders and targets of a few views */
+    double step, seconds, psnr, ssim; /* psnr, ssim: of the views that all evaluations measured */
+    struct run_picture *pictures;     /* renders and targets of a few views */
     size_t picture_count;
 };
 

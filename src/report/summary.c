@@ -153,13 +153,18 @@ static vkn_status check_list(const cJSON *object, const char *file, const char *
 static vkn_status read_evaluation(const cJSON *item, const char *file, void *out)
 {
     struct run_evaluation *evaluation = out;
-    const struct number_field numbers[] = {
+    /* The final evaluation measures more views than the others: a curve needs the same views. */
+    const cJSON *quick = cJSON_GetObjectItemCaseSensitive(item, "quick");
+    const struct number_field times[] = {
         {"step", 0.0, HUGE_VAL, &evaluation->step},
         {"seconds", 0.0, HUGE_VAL, &evaluation->seconds},
+    };
+    const struct number_field quality[] = {
         {"psnr", -HUGE_VAL, HUGE_VAL, &evaluation->psnr},
         {"ssim", -1.0, 1.0, &evaluation->ssim},
     };
-    BASE_TRY(read_numbers(item, file, numbers, BASE_COUNT(numbers)));
+    BASE_TRY(read_numbers(item, file, times, BASE_COUNT(times)));
+    BASE_TRY(read_numbers(quick ? quick : item, file, quality, BASE_COUNT(quality)));
     void *pictures = NULL;
     vkn_status status = read_list(item, file, "pictures", &pictures, sizeof(*evaluation->pictures),
                                   &evaluation->picture_count, read_picture);

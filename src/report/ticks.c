@@ -90,16 +90,6 @@ void ticks_round_out(double *low, double *high, size_t wanted)
     *high = ceil(*high / step - 1e-6) * step;
 }
 
-void ticks_cover(const double *values, size_t count, double *low, double *high)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (!isfinite(values[i]))
-            continue;
-        *low = fmin(*low, values[i]);
-        *high = fmax(*high, values[i]);
-    }
-}
-
 void ticks_logarithmic(double low, double high, size_t wanted, struct ticks *ticks)
 {
     static const double mantissas[] = {1.0, 2.0, 5.0};

@@ -93,8 +93,9 @@ function logged(run, column, name, css) {
 
 // Returns a measure of the test views by evaluation.
 function evaluated(run, key, name, css) {
-  const all = list(run.summary, 'evaluations').filter((e) => Number.isFinite(number(e, 'step')) && Number.isFinite(number(e, key)));
-  return { name, css, dots: true, x: all.map((e) => e.step), y: all.map((e) => e[key]), seconds: all.map((e) => number(e, 'seconds')) };
+  const same = (e) => (isObject(get(e, 'quick')) ? e.quick : e); // the final evaluation measures more views than the others
+  const all = list(run.summary, 'evaluations').filter((e) => Number.isFinite(number(e, 'step')) && Number.isFinite(number(same(e), key)));
+  return { name, css, dots: true, x: all.map((e) => e.step), y: all.map((e) => same(e)[key]), seconds: all.map((e) => number(e, 'seconds')) };
 }
 
 const differs = (curve, usual) => curve.y.some((y) => Number.isFinite(y) && y !== usual);
