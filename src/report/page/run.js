@@ -28,7 +28,7 @@ function tile(label, value, unit, more) {
 
 function tiles() {
   const { psnr, ssim, caption, ssimCaption } = quality(), steps = stepsOf(run), seconds = secondsOf(run), skipped = skippedOf(run);
-  const reached = levels(run).map((level) => `${level.psnr} dB after ${duration(number(level, 'seconds'))}`);
+  const reached = levels(run), viewCount = number(reached.at(-1), 'views');
   const made = [
     tile('Test PSNR', fixed(psnr, 2), 'dB', caption),
     tile('Test SSIM', fixed(ssim, 4), '', Number.isFinite(ssim) ? ssimCaption : 'not measured'),
@@ -36,7 +36,8 @@ function tiles() {
     tile('Training time', duration(seconds), '', Number.isFinite(steps / seconds) ? `${quantity(steps / seconds)} steps/s` : 'not recorded'),
   ];
   if (reached.length > 0)
-    made.push(tile('Reached', reached.at(-1).split(' after ')[0], '', reached.map((level) => level).join('; ')));
+    made.push(tile('Reached', `${reached.at(-1).psnr}`, 'dB', reached.map((level) => `${level.psnr} dB after ${duration(number(level, 'seconds'))}`).join('; ') +
+      (Number.isFinite(viewCount) ? `, on ${viewCount} test views` : '')));
   const sampling = get(summary, 'sampling'), parallel = get(summary, 'parallel'), share = number(parallel, 'exchange_share');
   if (Number.isFinite(number(sampling, 'evaluated_per_ray')))
     made.push(tile('Samples per ray', fixed(sampling.evaluated_per_ray, 1), '', `${text(sampling, 'kind') ?? 'sampling'}: ` + [
