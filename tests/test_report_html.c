@@ -125,8 +125,8 @@ static void complete_run(void **state)
         "<tr><th scope=\"row\">Steps</th><td class=\"number\">20</td></tr>",
         "<tr><th scope=\"row\">Training time, s</th><td class=\"number\">2.0</td></tr>",
         "<tr><th scope=\"row\">Device</th><td class=\"number\">Card</td></tr>",
-        "<th scope=\"row\">test 0</th><td class=\"number\">28.25</td>"
-        "<td class=\"number\">0.8750</td>",
+        "<th scope=\"row\">test 0</th><td class=\"number\">28.25</td>",
+        "<td class=\"number\">28.25</td><td class=\"number\">0.8750</td>",
         "<h3>test 0</h3><span>PSNR 30.50 dB</span><span>SSIM 0.9000</span>",
         "alt=\"test 0: target\"",
         "src=\"data:image/png;base64,iVBORw0KGgoAAQI=\"",
