@@ -137,7 +137,7 @@ def program_of(test, root):
         return "installed"
     if test == "test_cli_viewer":
         return "vknerf_without_viewer"  # in addition to vknerf, which is always built
-    return "vknerf" if os.path.isfile(f"{root}/tests/{test}.sh") else None
+    return "vknerf" if any(os.path.isfile(f"{root}/tests/{test}{end}") for end in (".sh", ".py")) else None
 
 
 def check_tests(mutations, root):
