@@ -42,7 +42,7 @@ trains 2 "$@" --out processes
 succeeds "$@" --out turns --set parallel.ranks_per_device=2
 same_weights processes turns
 contains processes/summary.json '"ranks":.2,$'
-contains processes/report.html '<dt>Ranks</dt>'
+contains processes/report.html '"ranks":2,'
 
 # Four ranks resume, whatever number of ranks began.
 trains 4 train --resume processes --steps 24 --quiet --view=0 --view-exit

@@ -369,7 +369,7 @@ static void test_refine(void **state)
     assert_non_null(cJSON_GetObjectItemCaseSensitive(json, "note"));
     cJSON_Delete(json);
     char *page = html_read(temporary_path(folder, "refined/report.html"));
-    assert_has(page, "does not fit: keeps its camera");
+    assert_has(page, "\"why\":\"does not fit\",");
     free(page);
 
     /* A call that was ended while it wrote the scene is completed by the next one. */

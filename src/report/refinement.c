@@ -8,17 +8,6 @@
 #include "report/progress_text.h"
 #include "report/refinement.h"
 
-/* ---- numbers --------------------------------------------------------------------------------- */
-
-void refinement_signed(struct base_text *page, double value, int digits)
-{
-    bool is_zero = fabs(value) <= 0.5 * pow(10, -digits); /* else it might become "-0.00" */
-    if (isfinite(value))
-        base_text_add(page, "%+.*f", digits, is_zero ? 0 : value);
-    else
-        base_text_add(page, "–");
-}
-
 /* ---- head ------------------------------------------------------------------------------------ */
 
 static void add_psnr_tile(struct base_text *page, const struct report_refinement *shown)

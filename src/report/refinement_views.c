@@ -8,7 +8,16 @@
 
 #define MOST_PICTURES ((size_t)4)
 
-/* ---- names ----------------------------------------------------------------------------------- */
+/* ---- numbers and names ----------------------------------------------------------------------- */
+
+void refinement_signed(struct base_text *page, double value, int digits)
+{
+    bool is_zero = fabs(value) <= 0.5 * pow(10, -digits); /* else it might become "-0.00" */
+    if (isfinite(value))
+        base_text_add(page, "%+.*f", digits, is_zero ? 0 : value);
+    else
+        base_text_add(page, "–");
+}
 
 const char *refinement_path(const struct report_refinement *shown, size_t view)
 {
