@@ -151,6 +151,9 @@ static void complete_run(void **state)
     assert_has(page, "\"metrics\":{\"step\":[10,20],\"seconds\":[1,2],\"loss\":[0.1,null],"
                      "\"psnr\":[10,20]}");
     cJSON_Delete(data);
+    char *again = make_page();
+    assert_string_equal(again, page); /* the same files make the same page */
+    free(again);
     free(page);
 }
 

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include <cjson/cJSON.h>
 
@@ -280,49 +279,59 @@ void page_section(struct base_text *page, const char *id, const char *title)
     base_text_add(page, "<section id=\"%s\">\n<h2>%s</h2>\n", id, title);
 }
 
-/* What a page is filled with. */
+/* What a page is filled with: texts of its slots, one after the other, and where they end. */
+enum slot { SLOT_TITLE, SLOT_CONTENT, SLOT_FOOTER, SLOT_DATA, SLOTS };
 struct filling {
-    const struct page_document *document;
-    const void *context;
-    char nonce[33];
+    struct base_text texts;
+    size_t ends[SLOTS];
+    char nonce[BASE_SHA256_TEXT];
 };
 
-static void add_data(struct base_text *page, const cJSON *data)
+static void add_data(struct base_text *text, const cJSON *data)
 {
     char *json = data ? base_json_print_unformatted(data) : NULL;
-    page->failed |= data && !json;
-    page_json(page, json ? json : "{}");
+    text->failed |= data && !json;
+    page_json(text, json ? json : "{}");
     free(json);
 }
 
-/* Replaces a slot of the page: "@{title}" and so on. */
-static void fill(struct base_text *page, const struct filling *filling, const char *slot)
+/* The page's policy admits scripts and styles with a hash of all texts, which no text can contain.
+ * The same files make the same page. */
+static void make_filling(const struct page_document *document, const void *context,
+                         struct filling *filling)
 {
-    const struct page_document *document = filling->document;
-    switch (slot[0]) {
-    case 'n': /* nonce */
-        base_text_add(page, "%s", filling->nonce);
-        break;
-    case 't': /* title */
-        page_text(page, document->title);
-        break;
-    case 'c': /* content */
-        document->head(page, filling->context);
-        base_text_add(page, "<main>\n");
-        document->sections(page, filling->context);
-        base_text_add(page, "</main>\n");
-        break;
-    case 'f': /* footer */
-        base_text_add(page, "Written by vknerf " VKNERF_VERSION " from %s.", document->sources);
-        break;
-    default:
-        add_data(page, document->data);
-    }
+    struct base_text *texts = &filling->texts;
+    page_text(texts, document->title);
+    filling->ends[SLOT_TITLE] = texts->size;
+    document->head(texts, context);
+    base_text_add(texts, "<main>\n");
+    document->sections(texts, context);
+    base_text_add(texts, "</main>\n");
+    filling->ends[SLOT_CONTENT] = texts->size;
+    base_text_add(texts, "Written by vknerf " VKNERF_VERSION " from %s.", document->sources);
+    filling->ends[SLOT_FOOTER] = texts->size;
+    add_data(texts, document->data);
+    filling->ends[SLOT_DATA] = texts->size;
+    if (!texts->failed)
+        base_sha256(texts->data, texts->size, filling->nonce);
 }
 
-static void add_page(struct base_text *page, const struct filling *filling)
+/* Adds what replaces a slot of the page: "title}", "content}", "footer}", "data}" or "nonce}". */
+static void fill(struct base_text *page, const struct filling *filling, const char *name)
 {
-    const struct page_file *file = filling->document->file;
+    static const char letters[SLOTS] = {'t', 'c', 'f', 'd'};
+    const char *letter = memchr(letters, name[0], SLOTS);
+    if (letter == NULL) {
+        base_text_add(page, "%.32s", filling->nonce);
+        return;
+    }
+    size_t slot = (size_t)(letter - letters), begin = slot > 0 ? filling->ends[slot - 1] : 0;
+    base_text_add_bytes(page, filling->texts.data + begin, filling->ends[slot] - begin);
+}
+
+static void add_page(struct base_text *page, const struct page_file *file,
+                     const struct filling *filling)
+{
     const char *at = file->begin;
     for (const char *slot; (slot = memmem(at, (size_t)(file->end - at), "@{", 2)) != NULL;) {
         base_text_add_bytes(page, at, (size_t)(slot - at));
@@ -332,25 +341,18 @@ static void add_page(struct base_text *page, const struct filling *filling)
     base_text_add_bytes(page, at, (size_t)(file->end - at));
 }
 
-/* The page's policy admits scripts and styles with a number that no text of a run can contain. */
-static void choose_nonce(char nonce[33])
-{
-    uint8_t bytes[16] = {0};
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-        base_log(BASE_LOG_WARNING, "no random numbers for the policy of a page");
-    for (size_t i = 0; i < sizeof bytes; i++)
-        snprintf(nonce + 2 * i, 3, "%02x", bytes[i]);
-}
-
 vkn_status page_write(const char *path, const struct page_document *document, const void *context)
 {
+    struct filling filling = {.nonce = ""};
     struct base_text page = {0};
-    struct filling filling = {.document = document, .context = context};
-    choose_nonce(filling.nonce);
-    add_page(&page, &filling);
+    make_filling(document, context, &filling);
+    page.failed = filling.texts.failed;
+    if (!page.failed)
+        add_page(&page, document->file, &filling);
     vkn_status status = page.failed
                             ? base_fail(VKN_ERROR, "%s: not written: %s", path, vkn_last_error())
                             : base_file_replace(path, page.data, page.size);
+    free(filling.texts.data);
     free(page.data);
     return status;
 }
