@@ -180,6 +180,8 @@ async function begin() {
   startView();
   startCameras();
   startPath();
+  startExports();
+  startTasks();
   startPanels();
   startTraining();
   listenForInput();
