@@ -56,3 +56,27 @@ EMBED(char, viewer_denied, "@folder@/denied.html")
     set_source_files_properties(${PROJECT_BINARY_DIR}/viewer/page.c PROPERTIES
         OBJECT_DEPENDS "${page};${folder}/denied.html")
 endfunction()
+
+# Embeds the pages of src/report in TARGET (src/report/page.h): page.html with the script of each kind of page.
+function(vknerf_embed_reports target)
+    set(folder ${shared_page_files})
+    set(declarations "")
+    set(pages "")
+    foreach(kind run comparison refinement certificate)
+        set(page ${PROJECT_BINARY_DIR}/report/${kind}.html)
+        vknerf_join_page(${page} ${folder}/page.html "${folder}/base.css;${folder}/report.css"
+            "${folder}/curves.js;${folder}/report.js;${folder}/${kind}.js")
+        list(APPEND pages ${page})
+        string(APPEND declarations "EMBED(char, report_${kind}, \"${page}\")\n"
+            "const struct page_file page_${kind}_file = {report_${kind}, report_${kind}_end};\n")
+    endforeach()
+    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/report/pages.c @ONLY CONTENT [[
+/* Written by cmake/Page.cmake. */
+#include "report/page.h"
+
+#include "@PROJECT_SOURCE_DIR@/cmake/embed.h"
+
+@declarations@]])
+    target_sources(${target} PRIVATE ${PROJECT_BINARY_DIR}/report/pages.c)
+    set_source_files_properties(${PROJECT_BINARY_DIR}/report/pages.c PROPERTIES OBJECT_DEPENDS "${pages}")
+endfunction()

@@ -1,6 +1,5 @@
 # Adds the viewer (src/viewer) to the program if microhttpd.h is found; libmicrohttpd itself is loaded at run time.
 
-include(Page)
 find_path(VKNERF_MICROHTTPD_INCLUDE microhttpd.h)
 set(have_viewer OFF)
 if(VKNERF_MICROHTTPD_INCLUDE)

@@ -37,7 +37,7 @@ for (const element of document.querySelectorAll('button, input, select, a')) {
         bad.push('without a name: ' + name);
 }
 return bad;'''
-# Returns texts about shown texts with less contrast than WCAG's level AA asks for: 4.5, large texts 3. Elements that
+# Returns texts about shown texts and icons with less contrast than WCAG's level AA asks for: 4.5, large texts 3. Elements that
 # float over others (position absolute or fixed) must have it over black and over white.
 LOW_CONTRAST = '''
 const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
@@ -55,7 +55,8 @@ const luminance = (color) => color.map((c) => c / 255).map((c) => (c <= 0.04045 
 const contrast = (a, b) => (Math.max(luminance(a), luminance(b)) + 0.05) / (Math.min(luminance(a), luminance(b)) + 0.05);
 const bad = new Set();
 for (const element of document.body.querySelectorAll('*')) {
-    const text = [...element.childNodes].filter((node) => node.nodeType === 3).map((node) => node.data.trim()).join(' ').trim();
+    const icon = element.matches('svg') && element.querySelector(':scope > use');
+    const text = icon ? icon.getAttribute('href') : [...element.childNodes].filter((node) => node.nodeType === 3).map((node) => node.data.trim()).join(' ').trim();
     if (!text || !element.checkVisibility({opacityProperty: true, visibilityProperty: true}) || element.closest(':disabled, option, script, style'))
         continue;
     const style = getComputedStyle(element), layers = [];
@@ -67,7 +68,7 @@ for (const element of document.body.querySelectorAll('*')) {
         floats = background[3] < 1 && (its.position === 'absolute' || its.position === 'fixed');
         if (background[3] === 1) break;
     }
-    const color = parsed(element instanceof SVGElement ? style.fill : style.color);
+    const color = parsed(icon ? style.stroke : element instanceof SVGElement ? style.fill : style.color);
     const large = parseFloat(style.fontSize) >= (Number(style.fontWeight) >= 700 ? 18.66 : 24);
     for (const backdrop of floats ? [[0, 0, 0], [255, 255, 255]] : [parsed('Canvas').slice(0, 3)]) {
         const below = layers.reduceRight((under, layer) => over(layer, under), backdrop);

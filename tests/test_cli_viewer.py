@@ -262,7 +262,7 @@ def check_rate(state):
 
 def check_training(plain, watched):
     """Viewed and attacked, paused and saved, the training has the same steps as `plain`."""
-    viewer = Program("train", DEMO, "--out", watched, *SMALL, "--deterministic", "--steps", str(STEPS), "--view=0")
+    viewer = Program("train", DEMO, "--out", watched, *SMALL, "--deterministic", "--steps", str(STEPS), "--view=0", "--json")
     state = viewer.state()
     assert state["state"] in ("opening", "training") and state["metrics"] == [] and state["can"]["end"] is False, state
     scene = viewer.scene()
@@ -322,7 +322,19 @@ def check_share(viewer):
         assert code == 400 and answer["error"].startswith("share: "), (share, code, answer)
     assert viewer.post("/api/control", '{"action": "share", "share": NaN}')[0] == 400
     assert viewer.state()["share_limit"] == 0.02
-    assert viewer.post("/api/control", {"action": "share", "share": 0.25})[0] == 200
+    assert viewer.post("/api/control", {"action": "share", "share": 0.5})[0] == 200
+
+
+def rendering_share(viewer, pose, share, seconds=1.2):
+    """Returns the share of the time in which frames of a moving camera are rendered during a training."""
+    assert viewer.post("/api/control", {"action": "share", "share": share})[0] == 200
+    viewer.frame(pose, width=400, height=300)
+    began, rendered = time.monotonic(), 0
+    while time.monotonic() - began < seconds:
+        code, headers, _ = viewer.frame(pose, width=400, height=300)
+        rendered += 1e-3 * float(headers["X-Milliseconds"]) if code == 200 else 0
+    assert 0 <= viewer.state()["share"] <= 1
+    return rendered / (time.monotonic() - began)
 
 
 def check_after_training(viewer, run, pose):
@@ -332,18 +344,32 @@ def check_after_training(viewer, run, pose):
     assert state["stays"] and state["command"] == f"vknerf view {run}" and 5 < state["end_psnr"] < 60, state
     assert 0 < state["end_ssim"] < 1 and state["step"] == STEPS and state["eta"] is None, state
     assert state["can"] == {"pause": False, "save": False, "stop": False, "share": False, "end": True}, state
-    refine(viewer, pose)
+    refine(viewer, pose, client="after")
     for action in ("pause", "stop", "save", "share"):
         assert viewer.post("/api/control", {"action": action})[0] == 409, action
     views = wait_for(lambda: viewer.state()["views"])
     assert len(views) == 12 and views[0][0] == "test_000", views
     assert abs(sum(psnr for _, psnr in views) / 12 - state["end_psnr"]) < 1e-4, (views, state)
-    # The result is printed before the viewer is ended.
-    printed = [viewer.process.stdout.readline() for _ in range(6)]
-    assert printed[4] == f"view it again: vknerf view {run}\n", printed
-    assert printed[5] == f"the viewer stays open; Ctrl-C, or End on its page, ends it: {viewer.url}\n", printed
+    printed = ""  # the result is printed before the viewer is ended
+    while not printed.endswith("}\n"):
+        printed += viewer.process.stdout.readline()
+    assert abs(json.loads(printed)["psnr"] - state["end_psnr"]) < 1e-4, (printed, state)
     assert viewer.post("/api/control", {"action": "end"}) == (200, {"ok": True})
     assert viewer.end() == 0 and not viewer.output, (viewer.output, viewer.errors)
+    assert f"the viewer stays open; Ctrl-C, or End on its page, ends it: {viewer.url}\n" in viewer.errors, viewer.errors
+
+
+def check_demo(folder):
+    """The viewer of the demo stays open, too, when the orbit has been rendered."""
+    viewer = Program("demo", "--out", os.path.join(folder, "demo"), *SMALL, "--steps", "2", "--quiet", "--view=0")
+    printed = []
+    while not printed or not printed[-1].startswith("the viewer stays open; "):
+        printed.append(viewer.process.stdout.readline())
+        assert printed[-1], viewer.process.stderr.read()
+    assert printed[-2] == f"orbit: {folder}/demo/orbit\n", printed
+    assert wait_for(lambda: viewer.state()["state"] == "finished")
+    assert viewer.post("/api/control", {"action": "end"})[0] == 200
+    assert viewer.end() == 0, viewer.errors
 
 
 def begin_paused(*arguments):
@@ -355,44 +381,25 @@ def begin_paused(*arguments):
 
 
 def check_failure(run, folder):
-    """A training that diverges leaves the viewer open on the last good checkpoint; its exit code stays. With
-    --view-exit the program ends, after pages could read why."""
+    """A training that diverges leaves the viewer open on the last good checkpoint; its exit code stays."""
     out = os.path.join(folder, "diverged")
     shutil.copytree(run, out)
-    arguments = ["train", "--resume", out, "--steps", "100000", "--set", "policy.moments=f16", "--set",
-                 "optimizer.learning_rate=0.02", "--view=0"]
-    viewer = Program(*arguments)
+    viewer = Program("train", "--resume", out, "--steps", "100000", "--set", "policy.moments=f16", "--set",
+                     "optimizer.learning_rate=0.02", "--view=0")
     state = wait_for(lambda: viewer.state()["state"] == "failed" and viewer.state())
     assert "the training has diverged" in state["end"] and state["stays"], state
     assert state["command"] == f"vknerf view {out}" and state["step"] == STEPS, state
     refine(viewer, viewer.scene()["views"][0]["pose"])
     assert viewer.post("/api/control", {"action": "end"})[0] == 200
     assert viewer.end() == 1 and "the training has diverged" in viewer.errors, viewer.errors
-    viewer = Program(*arguments, "--view-exit")
-    state = wait_for(lambda: viewer.state()["end"] and viewer.state())
-    assert state["state"] == "failed" and not state["stays"], state
-    assert viewer.end() == 1, viewer.errors
-
-
-def check_json(folder):
-    """--json prints its object when the training is done, before the viewer is ended."""
-    process = subprocess.Popen([VKNERF, "train", DEMO, "--out", os.path.join(folder, "json"), *SMALL, "--steps", "16",
-                                "--view=0", "--json", "--quiet"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    viewer = viewer_client.Client(process.stderr.readline())
-    assert process.stderr.readline().startswith("the viewer stays open; ")
-    printed = ""
-    while not printed.endswith("}\n"):
-        printed += process.stdout.readline()
-    assert json.loads(printed)["step"] == 16
-    wait_for(lambda: viewer.state()["state"] == "finished")
-    process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=60)[0] == "" and process.returncode == 0
 
 
 def check_stop(run, viewer, folder):
     """A stop from the page, and Ctrl-C while paused, both save."""
     assert viewer.post("/api/control", {"action": "resume"})[0] == 200
-    assert viewer.frame(viewer.scene()["views"][0]["pose"])[0] == 200
+    pose = viewer.scene()["views"][0]["pose"]
+    shares = [rendering_share(viewer, pose, share) for share in (0.02, 1)]
+    assert shares[0] < 0.15 and shares[1] > 0.25, shares
     # `stop` is always possible; other requests that change the training are limited in number.
     codes = [viewer.post("/api/control", {"action": "resume"})[0] for _ in range(30)]
     assert codes.count(200) <= 21 and set(codes) <= {200, 429}, codes
@@ -401,7 +408,7 @@ def check_stop(run, viewer, folder):
     state = wait_for(lambda: viewer.state()["state"] == "stopped" and viewer.state())
     assert re.fullmatch(r"The training was stopped at step \d+ and is saved", state["end"]), state
     assert re.fullmatch(r"vknerf train --resume '?[^']*/waiting'?", state["command"]) and state["end_psnr"] is None, state
-    refine(viewer, viewer.scene()["views"][0]["pose"])
+    refine(viewer, pose, client="after")
     viewer.signal()
     assert viewer.end() == 130 and "and saved; go on with" in viewer.errors, viewer.errors
     out = os.path.join(folder, "stopped")
@@ -416,8 +423,11 @@ def check_stop(run, viewer, folder):
     code, answer = viewer.post("/api/control", {"action": "pause"})
     assert code == 400 and "several ranks" in answer["error"], (code, answer)
     assert viewer.state()["can"]["pause"] is False
-    viewer.signal(signal.SIGKILL)
-    viewer.end()
+    assert viewer.post("/api/control", {"action": "stop"})[0] == 200
+    wait_for(lambda: viewer.state()["state"] == "stopped")
+    refine(viewer, pose, client="after")  # on the first of the devices
+    assert viewer.post("/api/control", {"action": "end"})[0] == 200
+    assert viewer.end() == 130, viewer.errors
 
 
 # ---- a run -----------------------------------------------------------------------------------------------------
@@ -595,6 +605,8 @@ def check_poses(folder):
     first = viewer.state()["poses"]
     wait_for(lambda: moved() and viewer.state()["poses"] > first)  # they go on to move
     viewer.post("/api/control", {"action": "stop"})
+    state = wait_for(lambda: viewer.state()["end"] and viewer.state())  # pages can read it before the program ends
+    assert state["state"] == "stopped" and not state["stays"] and not state["can"]["stop"], state
     assert viewer.end() == 130, viewer.errors
     with open(os.path.join(run, "cameras.json"), encoding="utf-8") as file:
         refined = [sum(view["transform_matrix"][:3], []) for view in json.load(file)["views"]]
@@ -691,7 +703,7 @@ def main():
         check_without_run(watched, folder)
         done("alone")
         check_missing(watched, folder)
-        check_json(folder)
+        check_demo(folder)
         check_poses(folder)
         done("refined")
         check_stop(plain, waiting, folder)

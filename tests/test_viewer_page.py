@@ -152,11 +152,11 @@ def watch_training(page, run):
         fail('a wrong token is not explained')
     page.log()  # includes the status 403
     page.go(training.url)
-    until(lambda: text(page, 'start-text') in ('Opening the scene', 'Rendering the first picture', 'Compiling the pipelines of pictures'),
-          'what the program does before the first picture')
+    until(lambda: re.fullmatch(r'(Opening the scene|Rendering the first picture|(Decoding|Compiling|Setting up) [a-z ]+)( \d+/\d+)?',
+                               text(page, 'start-text')), 'what the program does before the first picture')
     page.script('sessionStorage.clear()')
-    coarsen(page)
     until(lambda: '×' in text(page, 'readout'), 'a frame while training')
+    coarsen(page)
     if visible(page, 'start'):
         fail('the first picture is covered')
     panel(page, 'training')
@@ -397,6 +397,7 @@ def move_time(page, run):
             fail(f'{element} where nothing is trained')
     if text(page, 'training-state') != 'recorded run' or not visible(page, 'end'):
         fail('a recorded run that cannot be ended')
+    page.key('\ue00c')  # escape: the open panel hides the time in a window this small
     coarsen(page)
     before = refined(page)
     choose(page, 'time', '0.5')
@@ -679,14 +680,27 @@ def exchange_files(page, folder, file):
 
 # ---- small windows ----
 
-def check_narrow(page):
-    progress('check_narrow')
-    page.resize(400, 800, touch=True)
-    for name in ('view', 'cameras', 'path', 'training'):
-        panel(page, name)
-        bad = page.out_of_reach()
-        if bad:
-            fail(f'at 400 pixels, {name}: {bad}')
+# Returns texts about buttons and fields that are cut: their text needs more room than they have.
+CUT = """
+return [...document.querySelectorAll('#panels button, #panels input, #panels select, #panels dd, #bar h1')].filter((element) =>
+  element.checkVisibility() && element.type !== 'range' && element.scrollWidth > element.clientWidth + 1 &&
+  getComputedStyle(element).textOverflow !== 'ellipsis').map((element) => `cut: ${element.id || element.outerHTML.slice(0, 90)}`);"""
+
+
+def check_looks(page):
+    """Checks reach, cut texts, names and contrast of every panel, in a wide and a narrow window, light and dark."""
+    progress('check_looks')
+    for width, height in (WIDTH, HEIGHT), (400, 800):
+        page.resize(width, height, touch=width == 400)
+        for name in ('view', 'cameras', 'path', 'training'):
+            panel(page, name)
+            bad = page.script(CUT) + page.unnamed() + (page.out_of_reach() if width == 400 else [])
+            for scheme in 'light', 'dark':
+                page.prefer(color_scheme=scheme, reduced_motion='reduce')
+                bad += [f'{scheme}: {text}' for text in page.low_contrast()]
+            if bad:
+                fail(f'at {width} pixels, {name}: {bad}')
+    page.prefer(reduced_motion='reduce')
     page.resize(WIDTH, HEIGHT)
 
 
@@ -707,7 +721,7 @@ def check(page, work):
             fail('no camera has moved')
         pick_cameras(page, views)
         make_path(page, run, work)
-        check_narrow(page)
+        check_looks(page)
         quiet(page)
         end_program(page, program)
     finally:

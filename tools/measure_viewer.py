@@ -15,8 +15,7 @@ connection with the token is answered.
 
 --frames measures what a page of 1280 x 800 pixels gets, while SCENE is trained and after the training was stopped:
 frames per second and their median size while the camera moves, and the seconds until each larger picture arrives
-while it is at rest. Also prints the training's steps per second without and with that page. --share sets the
-viewer's share of the time.
+while it is at rest. --share sets the viewer's share of the time.
 """
 
 import argparse
@@ -152,13 +151,6 @@ def run(*arguments):
     return process, Client(process.stdout.readline())
 
 
-def steps_per_second(client, action):
-    """Runs `action` during a training; returns the steps per second meanwhile."""
-    before, began = client.state()["step"], time.monotonic()
-    action()
-    return (client.state()["step"] - before) / (time.monotonic() - began)
-
-
 def print_moving(client, pose, seconds):
     began, frames = time.monotonic(), []
     while time.monotonic() - began < seconds:
@@ -189,14 +181,14 @@ def measure_frames(options):
         out = os.path.join(folder, "run")
         process, client = run("train", options.frames, "--out", out, "--steps", "1000000", "--view=0", *options.more)
         pose = client.scene(300)["views"][0]["pose"]
-        while client.state()["step"] < WARM_UP:
+        while last_step(out) < WARM_UP:
             time.sleep(0.1)
         if options.share:
             assert client.post("/api/control", {"action": "share", "share": options.share})[0] == 200
         client.frame(pose, **PAGE)  # compiles
-        print(f"training: {steps_per_second(client, lambda: time.sleep(8)):.1f} steps/s without a page", flush=True)
-        for show in print_moving, print_at_rest:
-            print(f"  {steps_per_second(client, lambda: show(client, pose, 12)):.1f} steps/s meanwhile", flush=True)
+        print(f"training, {client.state()['share_limit']:.0%} of the time:", flush=True)
+        print_moving(client, pose, 12)
+        print_at_rest(client, pose, 20)
         client.post("/api/control", {"action": "stop"})
         while process.poll() is None and client.state()["state"] != "stopped":
             time.sleep(0.1)

@@ -203,12 +203,29 @@ static void print_steps(const struct vkn_train_result *result)
     puts("");
 }
 
+/* Prints when the PSNR of held-out views reached a level, unless they were measured only once. */
+static void print_reached(const struct vkn_train_result *result)
+{
+    char *text = vkn_train_result_json(result);
+    cJSON *json = text ? cJSON_Parse(text) : NULL;
+    const cJSON *evaluations = cJSON_GetObjectItemCaseSensitive(json, "evaluations"), *at;
+    if (cJSON_GetArraySize(evaluations) > 1)
+        cJSON_ArrayForEach (at, cJSON_GetObjectItemCaseSensitive(json, "reached"))
+            printf("reached %g dB on %g of %zu %s views after %.1f s, at step %.0f\n",
+                   cli_number_of(at, "psnr"), cli_number_of(at, "views"),
+                   result->evaluation->view_count, cli_splits[result->evaluation->split],
+                   cli_number_of(at, "seconds"), cli_number_of(at, "step"));
+    cJSON_Delete(json);
+    free(text);
+}
+
 static int print_result(const struct training *training, const struct vkn_train_result *result)
 {
     if (training->json)
         return print_json(training, result);
     print_steps(result);
     cli_print_evaluation(result->evaluation);
+    print_reached(result);
     printf("report: %s/report.html\npictures: %s/views\n", result->folder, result->folder);
     return cli_finish_output();
 }
@@ -295,10 +312,21 @@ static void stop_viewer(struct training *training)
     viewer_stop(&training->view.viewer);
 }
 
+static vkn_status show(struct training *training, char message[VIEWER_MESSAGE])
+{
+    struct vkn_job job = training->job;
+    const struct viewer_run run = {.run = training->shown, .job = &job};
+    char *devices = training->params.devices ? strdup(training->params.devices) : NULL;
+    if (devices && !job.device)
+        job.device = strtok(devices, ","); /* the first of --devices */
+    vkn_status status = viewer_show(training->view.viewer, &run, message);
+    free(devices);
+    return status;
+}
+
 int training_view(struct training *training, int code)
 {
     FILE *stream = training->json ? stderr : stdout;
-    const struct viewer_run run = {.run = training->shown, .job = &training->job};
     char message[VIEWER_MESSAGE];
     if (!training->view.viewer)
         return code;
@@ -306,7 +334,7 @@ int training_view(struct training *training, int code)
     fprintf(stream, "the viewer stays open; Ctrl-C, or End on its page, ends it: %s\n",
             viewer_address(training->view.viewer));
     fflush(stream);
-    if (viewer_show(training->view.viewer, &run, message) != VKN_OK)
+    if (show(training, message) != VKN_OK)
         fprintf(stderr, "warning: the viewer ends: %s\n", message);
     stop_viewer(training);
     return code;

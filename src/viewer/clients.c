@@ -2,10 +2,11 @@
 #include "viewer/internal.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
+
+#define NO_FRAME    "the device has rendered no frame for 20 s; waiting"
+#define MOST_PROBES 16u /* parked requests of /api/probe */
 
 static struct client *find(struct viewer *viewer, const char *name)
 {
@@ -62,12 +63,61 @@ void clients_wait(struct viewer *viewer, const char *name, struct exchange *exch
     if (!exchange->frame.still || !client->last_request.still ||
         !frame_same(&exchange->frame, &client->last_request))
         client->ready_at = now;
-    if (!frame_same(&exchange->frame, &client->last_request))
+    if (!frame_same(&exchange->frame, &client->last_request)) {
         client->refined_share = 0;
+        viewer->moved_at = now;
+    }
     client->last_request = exchange->frame;
     answer_park(exchange);
     pthread_cond_signal(&viewer->wake_renderer);
 }
+
+/* ---- requests of /api/probe -------------------------------------------------------------------
+ */
+
+void probe_wait(struct viewer *viewer, struct exchange *exchange)
+{
+    struct exchange **end = &viewer->probes;
+    uint32_t count = 0;
+    for (; *end; end = &(*end)->next)
+        count++;
+    if (count >= MOST_PROBES) {
+        answer_fail(exchange, 503, "too many requests at once");
+        return;
+    }
+    exchange->next = NULL;
+    *end = exchange;
+    answer_park(exchange);
+    pthread_cond_signal(&viewer->wake_renderer);
+}
+
+/* Refuses requests that were parked before a time; HUGE_VAL: all. */
+static void probe_refuse(struct viewer *viewer, double parked_before, const char *why)
+{
+    struct exchange **at = &viewer->probes;
+    while (*at) {
+        struct exchange *exchange = *at;
+        if (exchange->parked_at < parked_before) {
+            *at = exchange->next;
+            answer_fail(exchange, 503, "%s", why);
+        } else {
+            at = &exchange->next;
+        }
+    }
+}
+
+/* Removes an exchange that has ended from the list. */
+static void probe_forget(struct viewer *viewer, const struct exchange *exchange)
+{
+    for (struct exchange **at = &viewer->probes; *at; at = &(*at)->next)
+        if (*at == exchange) {
+            *at = exchange->next;
+            return;
+        }
+}
+
+/* ---- pages ------------------------------------------------------------------------------------
+ */
 
 bool clients_present(const struct viewer *viewer, double now)
 {
@@ -146,9 +196,8 @@ static void end_wait(const struct viewer *viewer, struct client *client, double 
         answer_fail(exchange, 503, "%s", busy);
     else if (waited > VIEWER_REQUEST_TIMEOUT)
         answer_fail(exchange, 503, "%s",
-                    others_wait(viewer, client)
-                        ? "other pages use the device; waiting for a turn"
-                        : "the device has rendered no frame for 20 s; waiting");
+                    others_wait(viewer, client) ? "other pages use the device; waiting for a turn"
+                                                : NO_FRAME);
     else
         return;
     client->waiting = NULL;
@@ -156,10 +205,13 @@ static void end_wait(const struct viewer *viewer, struct client *client, double 
 
 void clients_expire(struct viewer *viewer, double now)
 {
+    char busy[VIEWER_MESSAGE];
     for (size_t i = 0; i < VIEWER_CLIENTS; i++)
         if (viewer->clients[i].waiting)
             end_wait(viewer, &viewer->clients[i], now - viewer->clients[i].waiting->parked_at);
-    probe_refuse(viewer, now - VIEWER_REQUEST_TIMEOUT, "the device was busy for too long");
+    if (viewer_is_busy(viewer, busy))
+        probe_refuse(viewer, now - VIEWER_STILL_TIMEOUT, busy);
+    probe_refuse(viewer, now - VIEWER_REQUEST_TIMEOUT, NO_FRAME);
 }
 
 void clients_forget(struct viewer *viewer, const struct exchange *exchange)
@@ -176,7 +228,7 @@ void clients_forget(struct viewer *viewer, const struct exchange *exchange)
         }
 }
 
-/* ---- waiting, new parameters, messages ------------------------------------------------------- */
+/* ---- waiting, new parameters ----------------------------------------------------------------- */
 
 void viewer_wait_for_request(struct viewer *viewer, double seconds)
 {
@@ -197,18 +249,5 @@ void viewer_new_model(struct viewer *viewer, uint64_t step)
     pthread_mutex_lock(&viewer->lock);
     viewer->step = step;
     clients_refresh(viewer);
-    pthread_mutex_unlock(&viewer->lock);
-}
-
-void viewer_set_message(struct viewer *viewer, const char *format, ...)
-{
-    char message[sizeof viewer->message];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
-    va_end(arguments);
-    vkn_clean_line(message);
-    pthread_mutex_lock(&viewer->lock);
-    memcpy(viewer->message, message, sizeof message);
     pthread_mutex_unlock(&viewer->lock);
 }

@@ -116,9 +116,13 @@ static void store_evaluations(struct viewer *viewer, const cJSON *list)
     const cJSON *item;
     if (!evaluations)
         return;
-    cJSON_ArrayForEach (item, list)
-        evaluations[i++] = (struct evaluation){number_of(item, "step"), number_of(item, "psnr"),
-                                               number_of(item, "ssim")};
+    cJSON_ArrayForEach (item, list) {
+        /* What the final evaluation measured on the views of the others. */
+        const cJSON *quick = cJSON_GetObjectItemCaseSensitive(item, "quick");
+        const cJSON *same = quick ? quick : item;
+        evaluations[i++] = (struct evaluation){number_of(item, "step"), number_of(same, "psnr"),
+                                               number_of(same, "ssim")};
+    }
     pthread_mutex_lock(&viewer->lock);
     free(viewer->curves.evaluations);
     viewer->curves.evaluations = evaluations;

@@ -34,7 +34,7 @@ struct route; /* of server.c */
 #define VIEWER_REQUEST_TIMEOUT 20.0
 #define VIEWER_PRESENT_SECONDS 3.0
 /* Share of a training's time for rendering: default and limits of what pages can set. */
-#define VIEWER_SHARE           0.25
+#define VIEWER_SHARE           0.5
 #define VIEWER_LEAST_SHARE     0.02
 
 /* ---- limits ---------------------------------------------------------------------------------- */
@@ -303,7 +303,8 @@ struct viewer {
     struct allowance commands;            /* limits requests that change something */
     struct allowance reading; /* limits the worker's seconds during training; the worker's only */
     bool can_pause, callbacks_opened; /* callbacks_opened: a training has begun */
-    double time_share;          /* share of a training's time for rendering, as pages have set it */
+    double time_share; /* share of a training's time for rendering, as pages have set it */
+    double moved_at;   /* viewer_now() of the last request of a frame with another camera */
     struct renderers renderers; /* used by the renderer's thread only */
     struct vkn_train_callbacks callbacks;
     /* Rendering time during training: its limit, the seconds used since `used_share` was updated,
@@ -317,9 +318,6 @@ struct viewer {
 
 /* Returns the seconds of a monotonic clock. */
 double viewer_now(void);
-/* Sets the message that pages show. Takes the lock. */
-void viewer_set_message(struct viewer *viewer, const char *format, ...)
-    __attribute__((format(__printf__, 2, 3)));
 
 /* ---- viewer.c, train.c ----------------------------------------------------------------------- */
 
@@ -327,14 +325,20 @@ void viewer_set_message(struct viewer *viewer, const char *format, ...)
 void viewer_wait_for_request(struct viewer *viewer, double seconds);
 /* Marks all frames as outdated: the parameters have changed. */
 void viewer_new_model(struct viewer *viewer, uint64_t step);
+/* Fills viewer->callbacks. */
+void train_set_callbacks(struct viewer *viewer);
+
+/* ---- activity.c: what pages show of the program ---------------------------------------------- */
+
+/* Sets the message that pages show. Takes the lock, like viewer_set_state. */
+void viewer_set_message(struct viewer *viewer, const char *format, ...)
+    __attribute__((format(__printf__, 2, 3)));
 void viewer_set_state(struct viewer *viewer, enum viewer_state state);
 /* Writes what the program does besides training and rendering, "" for nothing, for pages to show.
  * Returns whether that is why no frames are rendered at present. Called under the lock. */
 bool viewer_is_busy(const struct viewer *viewer, char text[VIEWER_MESSAGE]);
 /* Shows on pages that work without counts has begun; NULL: none. Takes the lock. */
 void viewer_begin_activity(struct viewer *viewer, const char *what);
-/* Fills viewer->callbacks. */
-void train_set_callbacks(struct viewer *viewer);
 
 /* ---- address.c ------------------------------------------------------------------------------- */
 
@@ -435,8 +439,10 @@ double clients_ready_at(const struct viewer *viewer);
 void clients_expire(struct viewer *viewer, double now);
 /* Removes an exchange that has ended from its client and from the worker's queue. */
 void clients_forget(struct viewer *viewer, const struct exchange *exchange);
+/* Parks or refuses a request for what a picture shows. */
+void probe_wait(struct viewer *viewer, struct exchange *exchange);
 
-/* ---- frames.c, refine.c, picture.c: called by the renderer's thread -------------------------- */
+/* ---- frames: called by the renderer's thread ------------------------------------------------- */
 
 /* Renders a frame or a strip for the next client and answers if the picture is whole. Returns the
  * seconds taken; 0: nothing to do. */
@@ -457,6 +463,9 @@ bool frames_render(struct viewer *viewer, const struct frame_request *request,
 double frames_ray_rate(const struct renderers *renderers, const struct frame_request *request);
 /* Computes the size of a picture with about `rays` pixels, at most the requested size. */
 void frames_size(const struct frame_request *request, double rays, uint32_t size[2]);
+/* Answers the exchange if the client still waits for it. Takes ownership of answer->data. */
+bool frames_answer(struct viewer *viewer, struct client *client, uint64_t exchange,
+                   const struct answer *answer);
 /* Answers the exchange with a JPEG. False: the client does not wait for it any more. */
 bool frames_send(struct viewer *viewer, struct client *client, uint64_t exchange,
                  const uint8_t *rgb, const struct frame_facts *facts, int quality);
@@ -480,12 +489,6 @@ void renderers_close(struct renderers *renderers);
 
 /* ---- probe.c --------------------------------------------------------------------------------- */
 
-/* Parks or refuses a request for what a picture shows. Called under the lock, like the next two. */
-void probe_wait(struct viewer *viewer, struct exchange *exchange);
-/* Refuses requests that were parked before a time; HUGE_VAL: all. */
-void probe_refuse(struct viewer *viewer, double parked_before, const char *why);
-/* Removes an exchange that has ended from the list. */
-void probe_forget(struct viewer *viewer, const struct exchange *exchange);
 /* Answers the oldest request. Returns the seconds taken; 0: nothing to do. Called by the renderer's
  * thread. */
 double probe_work(struct viewer *viewer);

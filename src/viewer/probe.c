@@ -6,53 +6,11 @@
 
 #include <cjson/cJSON.h>
 
-#define MOST_PROBES   16u    /* parked requests */
 #define RANGE_RAYS    1536.0 /* of the picture whose depths are measured */
 /* Depths of less opaque rays do not count. The range has these shares of the other depths. */
 #define LEAST_OPACITY 0.5f
 #define NEAR_SHARE    0.02
 #define FAR_SHARE     0.98
-
-void probe_wait(struct viewer *viewer, struct exchange *exchange)
-{
-    struct exchange **end = &viewer->probes;
-    uint32_t count = 0;
-    for (; *end; end = &(*end)->next)
-        count++;
-    if (count >= MOST_PROBES) {
-        answer_fail(exchange, 503, "too many requests at once");
-        return;
-    }
-    exchange->next = NULL;
-    *end = exchange;
-    answer_park(exchange);
-    pthread_cond_signal(&viewer->wake_renderer);
-}
-
-void probe_refuse(struct viewer *viewer, double parked_before, const char *why)
-{
-    struct exchange **at = &viewer->probes;
-    while (*at) {
-        struct exchange *exchange = *at;
-        if (exchange->parked_at < parked_before) {
-            *at = exchange->next;
-            answer_fail(exchange, 503, "%s", why);
-        } else {
-            at = &exchange->next;
-        }
-    }
-}
-
-void probe_forget(struct viewer *viewer, const struct exchange *exchange)
-{
-    for (struct exchange **at = &viewer->probes; *at; at = &(*at)->next)
-        if (*at == exchange) {
-            *at = exchange->next;
-            return;
-        }
-}
-
-/* ---- answers --------------------------------------------------------------------------------- */
 
 static cJSON *describe_pixel(const struct vkn_picture *picture)
 {

@@ -11,12 +11,15 @@
 #define STRIP_RAYS       1024.0 /* least number of rays of a strip */
 /* Seconds of a picture that are too short to show a coarser one before it. */
 #define SHORT_SECONDS    0.15
+/* Seconds of a picture of half the resolution that are long enough to show a quarter before it. */
+#define LONG_SECONDS     2.0
 /* Seconds from picture to picture during a training, of which rendering has its share: of the first
  * picture, which the model soon makes outdated, and most seconds. Pictures are sized accordingly.
  */
-#define FIRST_SECONDS    1.5
-#define MOST_SECONDS     4.0
-#define GROWTH           2.0 /* of the number of rays from picture to picture */
+#define FIRST_SECONDS    1.0
+#define MOST_SECONDS     2.5
+#define SEAMLESS_SECONDS 0.25 /* of rendering, most between two submissions of a training */
+#define GROWTH           2.0  /* of the number of rays from picture to picture */
 
 void refine_free(struct refinement *refinement)
 {
@@ -44,8 +47,9 @@ static double view_rays(const struct renderers *renderers, const struct frame_re
 {
     double rate = frames_ray_rate(renderers, request),
            pixels = (double)request->width * request->height;
-    const double rays[] = {fmin(renderers->moving_seconds * rate, pixels), 0.25 * pixels, pixels,
-                           FINE_SUPERSAMPLE * FINE_SUPERSAMPLE * pixels};
+    double coarsest = fmin(renderers->moving_seconds * rate, pixels);
+    const double rays[] = {coarsest, pixels / 4 > LONG_SECONDS * rate ? pixels / 16 : coarsest,
+                           pixels / 4, pixels, FINE_SUPERSAMPLE * FINE_SUPERSAMPLE * pixels};
     double chosen = 0;
     for (size_t i = 0; i < sizeof rays / sizeof rays[0]; i++)
         if (rays[i] >= least && (chosen <= 0 || rays[i] < SHORT_SECONDS * rate))
@@ -67,7 +71,7 @@ static double next_rays(const struct renderers *renderers, const struct client *
         return fresh && shown >= pixels ? 0 : training_rays(renderers, request, shown);
     if (fresh && shown >= most)
         return 0;
-    return view_rays(renderers, request, fmin(fresh ? 1.01 * shown : 0.99 * shown, most));
+    return view_rays(renderers, request, fmin(fresh ? 1.5 * shown : 0.99 * shown, most));
 }
 
 /* Begins a picture. False: out of memory. */
@@ -95,18 +99,26 @@ static double rays_per_row(const struct refinement *r)
     return (double)r->width * r->supersample * r->supersample;
 }
 
+/* Returns the number of rows of the next strip. During a training all rows that take a short time
+ * together are rendered at once, because strips of different steps have visible seams. */
+static uint32_t strip_rows(const struct renderers *renderers, const struct refinement *r)
+{
+    double rate = frames_ray_rate(renderers, &r->request), left = r->height - r->rows,
+           rows = fmax(renderers->strip_seconds * rate, STRIP_RAYS) / rays_per_row(r);
+    if (renderers->time_share < 1 && left * rays_per_row(r) < SEAMLESS_SECONDS * rate)
+        return (uint32_t)left;
+    return (uint32_t)fmin(fmax(rows, 1), left);
+}
+
 static bool render_strip(struct viewer *viewer, struct refinement *r)
 {
-    double began = viewer_now(),
-           rays =
-               viewer->renderers.strip_seconds * frames_ray_rate(&viewer->renderers, &r->request),
-           rows = fmin(fmax(fmax(rays, STRIP_RAYS) / rays_per_row(r), 1), r->height - r->rows);
-    const struct part part = {{r->width, r->height}, 0, r->rows, r->width, (uint32_t)rows,
-                              r->supersample};
+    double began = viewer_now();
+    uint32_t rows = strip_rows(&viewer->renderers, r);
+    const struct part part = {{r->width, r->height}, 0, r->rows, r->width, rows, r->supersample};
     if (!frames_render(viewer, &r->request, &part, r->rgb + 3 * (size_t)r->rows * r->width,
                        3 * (size_t)r->width))
         return false;
-    r->rows += (uint32_t)rows;
+    r->rows += rows;
     r->spent_seconds += viewer_now() - began;
     return true;
 }
@@ -148,6 +160,7 @@ static void wait_for_change(struct viewer *viewer, struct client *client, uint64
     pthread_mutex_lock(&viewer->lock);
     if (client->waiting && client->waiting->number == exchange)
         client->ready_at = HUGE_VAL; /* until clients_refresh, or another request */
+    client->refined_share = 1;
     pthread_mutex_unlock(&viewer->lock);
 }
 

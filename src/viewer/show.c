@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define MOVING_SECONDS (1.0 / 12)
+#define MOVING_SECONDS 0.125
 #define STRIP_SECONDS  0.08
 #define CHECK_SECONDS  0.5 /* between checks of the checkpoint's file */
 

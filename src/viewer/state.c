@@ -96,7 +96,9 @@ static void add_state(cJSON *object, const struct viewer *viewer, size_t from)
                                     : &none;
     bool trains = state_trains(viewer);
     cJSON_AddStringToObject(object, "state", state_name(viewer->state));
-    cJSON_AddNumberToObject(object, "step", (double)viewer->step);
+    /* Without an open page the log is ahead of the last callback. */
+    add_number(object, "step",
+               trains ? fmax((double)viewer->step, last->step) : (double)viewer->step);
     add_number(object, "seconds", viewer->seconds > 0 ? viewer->seconds : last->seconds);
     add_number(object, "loss", last->loss);
     add_number(object, "psnr", last->psnr);

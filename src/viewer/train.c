@@ -7,10 +7,13 @@
 
 /* Rendering has a share of the time, which pages set. A picture of a moving camera is sized so that
  * FRAME_RATE of them fit into the share. Fewer steps per submission cost time beside the share. */
-#define FRAME_RATE    5.0
-#define MOST_MOVING   (1.0 / 12) /* seconds, as in `vknerf view` */
+#define FRAME_RATE    4.0
+#define MOST_MOVING   0.125 /* seconds, as in `vknerf view` */
+/* Share of the share when no camera has moved for REST_SECONDS. */
+#define REST_SHARE    0.5
+#define REST_SECONDS  5.0
 #define LEAST_CREDIT  0.05 /* seconds that accumulate while no page asks for a frame, at least */
-#define MOST_SECONDS  0.25 /* of rendering between two submissions, whatever the share */
+#define MOST_SECONDS  0.25 /* of rendering between two submissions, whatever the share, about */
 #define READY_SECONDS 0.1  /* until the next callback while a page is open */
 #define SHARE_SECONDS 5.0  /* interval that the reported share is measured over */
 #define POSES_SECONDS 1.0  /* between reads of refined poses */
@@ -25,14 +28,16 @@ static void set_share(struct viewer *viewer, double share)
     viewer->budget.time.most = fmax(LEAST_CREDIT, renderers->moving_seconds);
 }
 
-/* Applies the share that pages have set. Returns it. */
-static double update_share(struct viewer *viewer)
+/* Applies the share that pages have set. The sizes of pictures do not depend on the rest. */
+static void update_share(struct viewer *viewer)
 {
     pthread_mutex_lock(&viewer->lock);
     double share = viewer->time_share;
+    bool rests = viewer_now() - viewer->moved_at > REST_SECONDS;
     pthread_mutex_unlock(&viewer->lock);
     set_share(viewer, fmin(share, 0.999)); /* 1: not training, see struct renderers */
-    return share;
+    if (rests)
+        viewer->budget.time.rate *= REST_SHARE;
 }
 
 /* ---- the share ------------------------------------------------------------------------------- */
@@ -105,8 +110,9 @@ static void opened(void *context, vkn_trainer *trainer, const char *folder, cons
 static double due(void *context)
 {
     struct viewer *viewer = context;
-    double share = update_share(viewer), now = viewer_now(), wait = HUGE_VAL,
-           credit = allowance_left(&viewer->budget.time, now);
+    double now = viewer_now(), wait = HUGE_VAL;
+    update_share(viewer);
+    double credit = allowance_left(&viewer->budget.time, now);
     pthread_mutex_lock(&viewer->lock);
     if (viewer->pause_requested || viewer->save_requested)
         wait = 0;
@@ -114,7 +120,7 @@ static double due(void *context)
         wait = READY_SECONDS;
     /* Waiting pages are served as soon as the rendering time has credit again. */
     if (wait > 0 && clients_waiting(viewer))
-        wait = fmax(0, -credit / share);
+        wait = fmax(0, -credit / viewer->budget.time.rate);
     pthread_mutex_unlock(&viewer->lock);
     return wait;
 }
@@ -156,10 +162,13 @@ static bool is_paused(struct viewer *viewer)
 
 static void serve_while_paused(struct viewer *viewer)
 {
+    if (!is_paused(viewer))
+        return;
     set_share(viewer, 1);
-    while (is_paused(viewer))
+    do {
         if (frames_work(viewer) <= 0)
             viewer_wait_for_request(viewer, 0.1);
+    } while (is_paused(viewer));
     update_share(viewer);
     begin_share(viewer);
 }

@@ -71,7 +71,7 @@ function linearTicks(low, high, wanted) {
 }
 
 // Returns powers of ten between low and high: every k-th where there are many; where there are few, also 2 and 5 times
-// the powers; within less than a decade linear ticks.
+// the powers, or linear ticks if these are more.
 function logTicks(low, high, wanted) {
   const decades = Math.log10(high / low), factors = decades * 3 <= wanted + 1 ? [1, 2, 5] : [1];
   const stride = factors.length > 1 ? 1 : Math.max(Math.ceil(decades / wanted - 1e-9), 1), all = [];
@@ -81,7 +81,8 @@ function logTicks(low, high, wanted) {
       if (value >= low * (1 - 1e-9) && value <= high * (1 + 1e-9))
         all.push({ value, label: power < -4 || power > 17 ? `${factor}e${power}` : axisLabel(value, Math.max(-power, 0), value) });
     }
-  return all.length < 3 ? linearTicks(low, high, 4) : all;
+  const linear = all.length < 3 ? linearTicks(low, high, 6) : [];
+  return linear.length > all.length ? linear : all;
 }
 
 // ---- series ----
@@ -234,8 +235,8 @@ class Chart {
   // Draws as many ticks as fit without overlapping labels; under steps the training time.
   xAxis(timed) {
     const { x, right, left, bottom, last } = this.scale, curve = this.curves[0];
-    const time = (step) => (timed ? duration(timeAt(curve, step)) : '');
-    const clock = this.bySeconds && last > 180;
+    const time = (step) => (timed ? this.clock(timeAt(curve, step), lastFinite(curve.seconds)) : '');
+    const clock = this.bySeconds && last > 180; // else the axis is in seconds
     let ticks;
     for (let wanted = 8; wanted > 0; wanted--) {
       ticks = clock ? clockTicks(last, wanted) : linearTicks(0, last, wanted);
@@ -245,8 +246,8 @@ class Chart {
     }
     const text = (css, at, up, label) => makeSvg('text', { class: css, x: Math.min(at, right).toFixed(1), y: bottom + up }, label);
     return [makeSvg('path', { class: 'axis', d: `M${left} ${bottom}H${right}` }),
-      text('y faint', left - 12, 15, this.bySeconds && !clock ? 's' : this.bySeconds ? 'time' : this.xName),
-      ...(timed ? [text('y faint', left - 12, 30, 'time')] : []),
+      text('y faint', left - 20, 15, this.bySeconds && !clock ? 's' : this.bySeconds ? 'time' : this.xName),
+      ...(timed ? [text('y faint', left - 20, 30, 'time')] : []),
       ...ticks.flatMap(({ value, label }) => {
         const end = x(value) > right - 14 ? 'y' : 'x';
         return [makeSvg('path', { class: 'axis', d: `M${x(value).toFixed(1)} ${bottom}v4` }), text(end, x(value) + (end === 'y' ? 8 : 0), 15, label),
@@ -290,14 +291,19 @@ class Chart {
       values[k].textContent = this.hideLast && i < 0 ? '' : this.text(value);
       if (i >= 0 && Number.isFinite(value) && !(this.logarithmic && value <= 0))
         marks.push(makeSvg('circle', { class: `dot ${curve.css}`, cx: x(at[i]), cy: Math.min(Math.max(y(value), top), bottom), r: 3 }));
-      first ??= i < 0 ? null : { at: at[i], step: curve.x[i], seconds: curve.seconds?.[i] };
+      first ??= i < 0 ? null : { at: at[i], step: curve.x[i], seconds: curve.seconds?.[i], longest: lastFinite(curve.seconds ?? []) };
     });
     if (first)
       marks.unshift(makeSvg('path', { class: 'axis', d: `M${x(first.at).toFixed(1)} ${top}V${bottom}` }));
     const when = first && [`${this.xName} ${Number.isInteger(first.step) ? grouped(first.step) : +first.step.toPrecision(4)}`,
-      ...(Number.isFinite(first.seconds) ? [duration(first.seconds)] : [])];
+      ...(Number.isFinite(first.seconds) ? [this.clock(first.seconds, first.longest)] : [])];
     this.legend.lastChild.textContent = first ? when.join(' · ') : '';
     this.cursor.replaceChildren(...marks);
+  }
+
+  // Returns a time; of short trainings with tenths of a second.
+  clock(seconds, longest) {
+    return Number.isFinite(seconds) && longest < 10 ? `${seconds.toFixed(1)} s` : duration(seconds);
   }
 
   text(value) {

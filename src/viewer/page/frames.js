@@ -8,6 +8,7 @@ let outstanding = null; // {still, controller}
 let frameLoopRuns = false, failures = 0, ended = false, interruptPause = () => {};
 // As in the last answer of /api/state: whether a training goes on, whether no frames are rendered, the model's step.
 let training = false, programBusy = false, modelStep = -1;
+let pictureLost = false;
 
 const busy = () => held.size > 0 || flight || previewing() || timePlaying();
 
@@ -71,6 +72,13 @@ function showError(error) {
   return 250 * 2 ** failures;
 }
 
+// Handles the answer that there is no new frame yet. A final picture that was sent, but is not shown, was lost with an
+// aborted request: a coarse frame makes the program send it again.
+function noFrame(key, refinedShare) {
+  emit('refined', refinedShare);
+  pictureLost = refinedShare >= 1 && !(shown && shown.key === key && shown.refined > 0.99);
+}
+
 async function requestFrame(parameters, key, still) {
   const begin = performance.now(), sent = {
     camera: copyOf(camera), layout: { ...stage }, maps: parameters.second === 'none' ? 1 : 2,
@@ -82,7 +90,7 @@ async function requestFrame(parameters, key, still) {
     if (response.status === 200)
       await receiveFrame(response, key, sent);
     else if (JSON.stringify(frameParameters()) === key)
-      emit('refined', Number(response.headers.get('X-Refined'))); // no new frame yet
+      noFrame(key, Number(response.headers.get('X-Refined')));
     if (response.status !== 200 && performance.now() - begin < 300)
       await sleep(700); // answered at once
     if (failures > 0 && !ended)
@@ -107,8 +115,9 @@ async function frameLoop() {
   let last = '';
   while (!document.hidden && !ended && !programBusy) {
     const parameters = frameParameters(), key = JSON.stringify(parameters), sinceMove = performance.now() - lastMove;
-    const still = sinceMove >= STILL_MS && !busy();
-    if (!still && key === last && shown && shown.key === key) {
+    const still = sinceMove >= STILL_MS && !busy() && !pictureLost;
+    pictureLost = false;
+    if (!still && sinceMove < STILL_MS && key === last && shown && shown.key === key) {
       await pause(clamp(STILL_MS - sinceMove, 8, STILL_MS));
       continue;
     }

@@ -128,6 +128,7 @@ function themeChanged() {
 
 // Shows what the program does until there is a first picture.
 function showStart({ activity, activity_done: done, activity_total: total }) {
+  $('start-progress').hidden = false;
   $('start-text').textContent = sentence(activity || 'rendering the first picture');
   if (activity && total > 0) {
     $('start-progress').max = total;
@@ -154,6 +155,7 @@ async function readScene() {
         showError(error);
       if (error.status === 403 || !$('cover').hidden)
         throw error;
+      $('start-progress').hidden = true;
       $('start-text').textContent = error.status ? sentence(error.message) : 'The program does not answer; trying again';
     }
     await sleep(400);
@@ -185,6 +187,7 @@ async function begin() {
   startPanels();
   startTraining();
   listenForInput();
+  document.body.classList.remove('starting');
   setCamera(hasView ? camera : firstView()); // again: the open panel has changed the layout
   dark.addEventListener('change', themeChanged);
   addEventListener('resize', layoutChanged);

@@ -1,7 +1,7 @@
 // The training panel: polls the state once a second, shows figures and curves; pause, save and stop.
 
 const MOST_METRICS = 20000; // most log lines in one answer, as in state.c
-let state = null, metrics = [], evaluations = [], nextMetric = 0, missedPolls = 0, lastMessage = '', lastEnd = '';
+let state = null, metrics = [], evaluations = [], nextMetric = 0, missedPolls = 0, lastMessage = '';
 let lastViews = '', sharing = false, ending = false;
 let curves;
 
@@ -26,7 +26,7 @@ function showState() {
   $('t-step').textContent = stepText;
   showNumber('t-time', state.seconds, clock);
   showNumber('t-eta', state.eta, clock);
-  showNumber('t-rate', state.steps_per_second, (x) => x.toFixed(x < 10 ? 2 : 1));
+  showNumber('t-rate', state.steps_per_second || null, (x) => x.toFixed(x < 10 ? 2 : 1));
   showNumber('t-psnr', state.psnr, (x) => x.toFixed(2));
   showNumber('t-loss', state.loss, (x) => x.toExponential(1));
   showNumber('t-learning-rate', state.learning_rate, power);
@@ -61,20 +61,17 @@ function showResult() {
   $('result-text').textContent = text;
   $('result-command').textContent = state.command;
   $('result-command').hidden = $('result-copy').hidden = !state.command;
-  if (state.end && state.end !== lastEnd)
-    notice(text, 12000);
-  lastEnd = state.end;
 }
 
 // Returns a button that goes to a held-out view, with the view's PSNR.
-function errorButton([name, psnr], most) {
+function errorButton([name, psnr], low, high) {
   const [, split, index] = /^([a-z]+)_(\d+)$/.exec(name) || [];
   const view = scene.views.find((other) => other.split === split && other.index === Number(index));
   const button = document.createElement('button'), bar = document.createElement('i');
   const label = document.createElement('span'), value = document.createElement('b');
   label.textContent = view ? `${view.name} · ${split}` : name;
   value.textContent = psnr.toFixed(2);
-  bar.style.width = `${clamp(100 * psnr / most, 0, 100)}%`;
+  bar.style.width = `${100 * (psnr - low + 1) / (high - low + 1)}%`; // to compare views: the lowest has a short bar
   button.title = view ? 'Go to this camera' : 'The scene is not there';
   button.disabled = !view;
   button.onclick = () => pickCamera(view);
@@ -88,10 +85,10 @@ function showErrors() {
   if (text === lastViews)
     return; // keeps the focus
   lastViews = text;
-  const views = state.views.slice().sort((a, b) => a[1] - b[1]), most = Math.max(1, ...views.map((view) => view[1]));
+  const views = state.views.slice().sort((a, b) => a[1] - b[1]), [low, high] = [views[0], views.at(-1)].map((view) => view?.[1]);
   $('error-list').replaceChildren(...views.map((view) => {
     const item = document.createElement('li');
-    item.append(errorButton(view, most));
+    item.append(errorButton(view, low, high));
     return item;
   }));
 }
@@ -130,7 +127,7 @@ async function pollState() {
   else if (programBusy)
     notice(sentence(state.activity));
   else if (wasBusy)
-    notice(state.stays ? $('result-text').textContent : '', 12000);
+    notice(state.stays && settings.panel !== 'training' ? $('result-text').textContent : '', 12000);
   if (state.poses !== posesVersion)
     await readPoses();
   if (state.end && !state.stays)
