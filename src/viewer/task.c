@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cjson/cJSON.h>
 
@@ -231,10 +232,19 @@ struct answer task_answer(struct viewer *viewer, const char *body)
         code = 409;
         snprintf(problem, sizeof problem,
                  "a checkpoint without a run folder has no folder for results");
-    } else if (task_command(viewer, json, &next, problem)) {
-        code = start(viewer, &next);
-    } else {
+    } else if (!task_command(viewer, json, &next, problem)) {
         clear(&next);
+    } else if (!cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "overwrite")) &&
+               access(next.file, F_OK) == 0) {
+        code = 409;
+        snprintf(problem, sizeof problem, "a file with this name exists");
+        clear(&next);
+    } else if (!allowance_take(&viewer->commands, viewer_now())) {
+        code = 429;
+        snprintf(problem, sizeof problem, "too many commands at once: wait a second");
+        clear(&next);
+    } else {
+        code = start(viewer, &next);
     }
     cJSON_Delete(json);
     if (code == 500)
