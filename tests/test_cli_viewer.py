@@ -517,6 +517,7 @@ def check_maps(viewer, run, view):
     frame = lambda **more: viewer.frame(view["pose"], **same, map="depth", client="maps", **more)
     code, headers, body = frame(second="opacity")
     assert jpeg_size(body) == (int(headers["X-Width"]), 2 * int(headers["X-Height"])), headers
+    assert len({frame(second=other)[2] for other in ("opacity", "rgb", "depth")}) == 3
     shown = [frame(**more)[2] for more in ({}, {"range": "3,5"}, {"palette": "turbo"}, {"palette": "grey"}, {"background": "black"})]
     assert len(set(shown)) == len(shown)
     assert frame(exposure=2)[2] == shown[0] and viewer.frame(view["pose"], exposure=2)[2] != viewer.frame(view["pose"])[2]

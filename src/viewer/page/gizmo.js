@@ -70,6 +70,7 @@ function keyGizmo(event, { axis, move }) {
   if (!way)
     return;
   event.preventDefault();
+  changes.group = event.repeat ? changes.group : '';
   const step = scene.distance * (event.shiftKey ? 0.1 : 0.01);
   const along = axis() || add(times(camera.axes[0], way[0]), camera.axes[1], way[1]);
   move(times(along, step * (axis() ? way[0] + way[1] : 1)));
@@ -85,6 +86,7 @@ function startGizmo() {
     element.setAttribute('aria-label', `${name} of the selected keyframe; arrow keys move it`);
     element.title = name;
     element.onkeydown = (event) => keyGizmo(event, handle);
+    element.onpointerdown = () => { changes.group = ''; };
     dragHandle(element, { at, axis, move: (to, from) => move(subtract(to, from)) });
     $('gizmo').append(element);
     gizmo.push(handle);

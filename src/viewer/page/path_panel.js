@@ -3,7 +3,9 @@
 const SIZES = [[1920, 1080], [1280, 720], [3840, 2160], [1080, 1920], [1080, 1080]]; // presets of a video
 const MOST_UNDO = 100, GROUP_MS = 1000; // changes of a group within this time are undone together
 const changes = { done: [], undone: [], now: '', group: '', at: 0 };
-let savedPath = ''; // the content of the file as this page has saved or loaded it
+let savedPath = ''; // the content of the saved path with this name, as this page has saved or loaded it
+
+const isSaved = () => JSON.stringify(pathFile()) === savedPath;
 
 function keyButton(act, i, title, name) {
   const button = document.createElement('button');
@@ -64,12 +66,12 @@ function keyRow(key, i) {
 
 const undoable = () => JSON.stringify({ ...path, name: undefined });
 
-// Records a change, so that it can be undone; changes of the same `group` in a row are one change.
+// Records a change, so that it can be undone. Changes of the same `group` in a row are one change; a drag begins a group.
 function recordChange(group) {
   const now = undoable(), at = performance.now();
   if (now === changes.now)
     return;
-  const joins = group && group === changes.group && at - changes.at < GROUP_MS;
+  const joins = group && group === changes.group && (group === 'drag' || at - changes.at < GROUP_MS);
   if (changes.now && !joins)
     changes.done.push(changes.now);
   changes.done.splice(0, changes.done.length - MOST_UNDO);
@@ -117,7 +119,7 @@ function pathChanged(group) {
   if ($('path-size').selectedIndex < 0)
     $('path-size').value = '';
   $('path-loop').checked = path.loop;
-  $('path-saved').hidden = JSON.stringify(pathFile()) !== savedPath;
+  $('path-saved').hidden = !isSaved() || !$('path-command').textContent;
   for (const id of ['path-save', 'path-download', 'path-clear', 'path-play', 'path-video'])
     $(id).disabled = path.keys.length === 0 || (id === 'path-video' && running());
   $('path-video').dataset.off = path.keys.length === 0 ? '1' : '0';
@@ -221,9 +223,13 @@ async function savedAction(event) {
   try {
     if (button.dataset.act === 'open') {
       const answer = await getJson('/api/path', { name });
+      $('path-command').textContent = '';
       usePath(answer.path ? readPathFile(answer.path) : pathOfCameras(answer), name);
+      savedPath = answer.path ? JSON.stringify(pathFile()) : '';
     } else if (await ask(`Delete the saved path “${name}”?`, 'Its file is removed from the run.', 'Delete')) {
       await postJson('/api/path', { name, delete: true });
+      savedPath = name === path.name ? '' : savedPath;
+      pathChanged();
       await listSaved();
     }
   } catch (error) {
@@ -258,7 +264,7 @@ async function renderVideo() {
     body.crop = settings.crop.slice(0, settings.crop.slice(6).some(Boolean) ? 9 : 6);
   if (!$('path-form').reportValidity())
     return;
-  if (JSON.stringify(pathFile()) !== savedPath && !await savePath())
+  if (!isSaved() && !await savePath())
     return;
   await startTask(body);
 }
