@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Tests the viewer's page in a headless browser, against `vknerf train --view` of a short run of the bundled scene, which
 stays open after the training, and `vknerf view`: pause, save and stop of a training, navigation by mouse, touch and
-keys, training cameras, maps, crop box, a path that is rendered afterwards, and the end of the program; without
-complaints by the browser. Small pictures and a single browser save time: the test compiles and trains twice."""
+keys, training cameras, maps, crop box, paths, videos and exports, and the end of the program; without complaints by the
+browser. Small pictures and a single browser save time: the test takes over 20 s because it compiles and trains twice,
+and waits for pictures and commands."""
 import base64
 import json
 import math
@@ -843,9 +844,11 @@ return [...document.querySelectorAll('#panels button, #panels input, #panels sel
 def check_looks(page):
     """Checks reach, cut texts, names and contrast of every panel, in a wide and a narrow window, light and dark."""
     progress('check_looks')
+    page.key('2')  # with the legend of depths, and a divider
+    choose(page, 'second', 'rgb', 'change')
     for width, height in (WIDTH, HEIGHT), (400, 800):
         page.resize(width, height, touch=width == 400)
-        for name in ('view', 'cameras', 'path', 'training'):
+        for name in ('view', 'cameras', 'path', 'export', 'training'):
             panel(page, name)
             bad = page.script(CUT) + page.unnamed() + (page.out_of_reach() if width == 400 else [])
             for scheme in 'light', 'dark':
@@ -855,6 +858,8 @@ def check_looks(page):
                 fail(f'at {width} pixels, {name}: {bad}')
     page.prefer(reduced_motion='reduce')
     page.resize(WIDTH, HEIGHT)
+    choose(page, 'second', 'none', 'change')
+    page.key('1')
 
 
 def check(page, work):

@@ -1,5 +1,6 @@
 // A camera path: keyframes and the curve through them, computed as in src/scene/camera_path_keyframes.c.
 
+const MOST_KEYS = 500; // keyframes of a path of another program
 const LEAST_ANGLE = 1, LARGEST_ANGLE = 175; // degrees of a keyframe's field of view
 const path = {
   keys: [], // {position, look_at, up, fov, time, thumb}
@@ -103,7 +104,7 @@ function readPathFile(json) {
 }
 
 // Returns the path through the cameras of another program's path, as the server has read it: {cameras: [[pose, fov,
-// time]], fps, width, height}. Takes as few keyframes as follow all cameras closely.
+// time]], fps, width, height}. Takes few keyframes that follow all cameras closely.
 function pathOfCameras({ cameras, fps, width, height }) {
   const keyOf = (v) => {
     const at = fromPose(v.slice(0, 12), 0, 1);
@@ -115,9 +116,10 @@ function pathOfCameras({ cameras, fps, width, height }) {
   const all = cameras.map(keyOf), last = all.length - 1;
   const values = (key) => [...key.position, ...key.look_at, ...key.up, key.fov];
   const tolerance = 2e-3 * scene.distance;
-  let keys = all;
-  for (let count = Math.min(2, all.length); count < all.length; count++) {
-    const some = Array.from({ length: count }, (_, i) => all[Math.round(i / (count - 1) * last)]), points = some.map(values);
+  const evenly = (count) => Array.from({ length: count }, (_, i) => all[Math.round(i / (count - 1) * last)]);
+  let keys = all.length > MOST_KEYS ? evenly(MOST_KEYS) : all;
+  for (let count = 2; count < keys.length; count = Math.ceil(count * 1.25)) {
+    const some = evenly(count), points = some.map(values);
     const follows = all.every((key, i) => {
       const at = splineAt(points, false, i / last * (count - 1));
       return [0, 3].every((from) => length(subtract(at.slice(from, from + 3), values(key).slice(from, from + 3))) < tolerance) &&
