@@ -38,12 +38,12 @@ endfunction()
 # without the token (src/viewer/internal.h).
 function(vknerf_embed_viewer target)
     set(folder ${PROJECT_SOURCE_DIR}/src/viewer/page)
-    set(scripts math app camera frames maps overlay input cameras photographs crop_box view_panel path path_panel training
-        main)
+    set(scripts math app camera frames maps overlay input cameras photographs crop_box view_panel tasks path
+        gizmo path_panel exports training main)
     list(TRANSFORM scripts PREPEND ${folder}/)
     list(TRANSFORM scripts APPEND .js)
     set(page ${PROJECT_BINARY_DIR}/viewer/page.html)
-    vknerf_join_page(${page} ${folder}/page.html "${shared_page_files}/base.css;${folder}/style.css;${folder}/panels.css;${folder}/maps.css"
+    vknerf_join_page(${page} ${folder}/page.html "${shared_page_files}/base.css;${folder}/style.css;${folder}/panels.css;${folder}/maps.css;${folder}/tools.css"
         "${shared_page_files}/curves.js;${scripts}")
     file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/viewer/page.c @ONLY CONTENT [[
 /* Written by cmake/Page.cmake. */

@@ -63,6 +63,9 @@ static void test_null(void **state)
     needs(vkn_scene_image(tiny.scene, VKN_SPLIT_TRAIN, 0, VKN_BACKGROUND_WHITE, NULL), "picture");
     needs(vkn_scene_check_path(NULL, "file"), "scene");
     needs(vkn_scene_check_path(tiny.scene, NULL), "file");
+    needs(vkn_scene_read_path(NULL, "file", NULL, &(struct vkn_camera_path){0}), "scene");
+    needs(vkn_scene_read_path(tiny.scene, NULL, NULL, &(struct vkn_camera_path){0}), "file");
+    needs(vkn_scene_read_path(tiny.scene, "file", NULL, NULL), "path");
     needs(vkn_scene_info_json(NULL, NULL), "json");
     refuses(vkn_scene_info_json(NULL, &text), "no scene is given");
     struct vkn_prepare_result prepared = {0};

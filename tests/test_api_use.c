@@ -25,7 +25,8 @@ static const double zero[3];
     X(vkn_scene_camera(NULL, VKN_SPLIT_TRAIN, 0, NULL)) X(vkn_scene_look_at(NULL, NULL, NULL))     \
     X(vkn_scene_find_look(NULL, NULL))                                                             \
     X(vkn_scene_image(NULL, VKN_SPLIT_TRAIN, 0, VKN_BACKGROUND_WHITE, NULL))                       \
-    X(vkn_scene_check_path(NULL, NULL)) X(vkn_scene_info_json(NULL, &text))                        \
+    X(vkn_scene_check_path(NULL, NULL)) X(vkn_scene_read_path(NULL, NULL, NULL, NULL))             \
+    X(vkn_scene_info_json(NULL, &text))                                                            \
     X(vkn_camera_look_at(NULL, zero, zero, zero)) X(vkn_picture_write(NULL, VKN_MAP_COLOR, NULL))  \
     X(vkn_trainer_create(NULL, NULL, NULL, NULL)) X(vkn_trainer_resume(NULL, NULL))                \
     X(vkn_trainer_init(NULL, NULL)) X(vkn_trainer_save(NULL, NULL))                                \

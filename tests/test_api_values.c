@@ -181,6 +181,11 @@ static vkn_status call_vkn_scene_look(const void *given)
 {
     return vkn_scene_find_look(tiny.scene, (struct vkn_scene_look *)(uintptr_t)given);
 }
+static vkn_status call_vkn_camera_path(const void *given)
+{
+    return vkn_scene_read_path(tiny.scene, NOWHERE, NULL,
+                               (struct vkn_camera_path *)(uintptr_t)given);
+}
 static vkn_status call_vkn_setting(const void *given)
 {
     return vkn_config_setting(0, (vkn_setting *)(uintptr_t)given);
@@ -283,6 +288,7 @@ static struct vkn_images right_images;
 static struct vkn_communication right_communication;
 static struct vkn_run_state right_state;
 static struct vkn_scene_look right_look;
+static struct vkn_camera_path right_path;
 static vkn_setting right_setting;
 static struct vkn_vulkan right_vulkan;
 static struct vkn_render_result right_rendered;
@@ -404,6 +410,7 @@ static const struct structure {
     STRUCTURE(vkn_communication, right_communication, NONE, NULL),
     STRUCTURE(vkn_run_state, right_state, NONE, NULL),
     STRUCTURE(vkn_scene_look, right_look, NONE, NULL),
+    STRUCTURE(vkn_camera_path, right_path, NONE, NOWHERE),
     STRUCTURE(vkn_setting, right_setting, NONE, NULL),
     STRUCTURE(vkn_vulkan, right_vulkan, NONE, NULL),
     STRUCTURE(vkn_render_result, right_rendered, NONE, NOWHERE),

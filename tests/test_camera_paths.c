@@ -233,6 +233,16 @@ static void test_nerfstudio(void **state)
     assert_sees(camera, 0.25, 0.25 + 0.5 * 4, 0.25 + 0.5 * 5, 15, 10);
     assert_sees(camera, 0.75, 0.25 + 0.5 * 5, 0.25 + 0.5 * 6, 15 + 5, 10 - 5);
     free(camera_path.cameras);
+    /* The public function converts the cameras to the dataset's coordinates. */
+    struct vkn_camera_path path = {.size = sizeof path};
+    assert_ok(vkn_scene_read_path(scene, file, NULL, &path));
+    assert_int_equal(path.count, 1);
+    assert_near(path.fps, 0.25, 0);
+    assert_near(path.cameras[0].pose[3], 3, 1e-6);
+    assert_near(path.cameras[0].focal_y, 10, 1e-5);
+    assert_near(path.cameras[0].time, 0.75, 0);
+    assert_int_equal(path.cameras[0].width * 100 + path.cameras[0].height, 3020);
+    vkn_free(path.cameras);
 
     file = export_file(*state, "fisheye");
     assert_ok(scene_read_camera_path(scene, file, NULL, NULL, &camera_path));

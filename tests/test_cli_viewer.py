@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -15,6 +16,7 @@ import sys
 import tempfile
 import threading
 import time
+from urllib.parse import quote
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -76,7 +78,8 @@ def check_access(viewer):
     for token in ("", viewer.token[:-1], viewer.token + "0", viewer.token[:-1] + ("0" if viewer.token[-1] != "0" else "1")):
         code, _, body = viewer.get("/", token=token)
         assert code == 403 and b"<script" not in body, (token, code)
-        for path in ("/api/scene", "/api/state", "/api/frame", "/api/photo", "/api/poses", "/api/probe"):
+        for path in ("/api/scene", "/api/state", "/api/frame", "/api/photo", "/api/poses", "/api/probe", "/api/path", "/api/task",
+                     "/api/file?name=exports/a.ply"):
             assert viewer.get(path, token=token)[0] == 403
         assert viewer.post("/api/control", {"action": "stop"}, token=token)[0] == 403
     for host in ("evil.example", f"evil.example:{viewer.port}", "127.0.0.1.evil.example", "10.0.0.1", "[::2]", "", ":80",
@@ -92,7 +95,10 @@ def check_access(viewer):
     assert viewer.post("/api/control", "{}", headers={"Content-Type": "text/plain"})[0] == 415
     assert viewer.get("/api/control")[0] == 405 and viewer.post("/api/state", {})[0] == 405
     assert viewer.get("/etc/passwd")[0] == 404 and viewer.get("/../../etc/passwd")[0] == 404
-    assert viewer.post("/api/path", "x" * 70000)[0] == 413
+    assert viewer.post("/api/control", "x" * 70000)[0] == 413
+    head = f"POST /api/path?token={viewer.token} HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: http://127.0.0.1\r\nContent-Type: application/json\r\n"
+    assert b" 413 " in raw(viewer.port, f"{head}Content-Length: {(2 << 20) + 1}\r\n\r\n".encode())
+    assert viewer.post("/api/task", "{}", headers={"Origin": "http://evil.example"})[0] == 403
 
 
 def check_requests(viewer, pose):
@@ -511,6 +517,7 @@ def check_maps(viewer, run, view):
     frame = lambda **more: viewer.frame(view["pose"], **same, map="depth", client="maps", **more)
     code, headers, body = frame(second="opacity")
     assert jpeg_size(body) == (int(headers["X-Width"]), 2 * int(headers["X-Height"])), headers
+    assert len({frame(second=other)[2] for other in ("opacity", "rgb", "depth")}) == 3
     shown = [frame(**more)[2] for more in ({}, {"range": "3,5"}, {"palette": "turbo"}, {"palette": "grey"}, {"background": "black"})]
     assert len(set(shown)) == len(shown)
     assert frame(exposure=2)[2] == shown[0] and viewer.frame(view["pose"], exposure=2)[2] != viewer.frame(view["pose"])[2]
@@ -530,11 +537,91 @@ def check_paths(viewer, run, pose):
     assert code == 200 and answer["file"] == os.path.join(run, "paths/turn.json"), answer
     done = vknerf(*answer["command"].split()[1:-1], run + ".turn", "--width", "8", "--height", "8")
     assert done.returncode == 0 and os.path.exists(run + ".turn/frame_0001.png"), done.stderr
-    code, answer = viewer.post("/api/path", {"name": "turn", "path": {"keyframes": [{"position": "here"}], "frames": 2}})
+    code, answer = viewer.post("/api/path", {"name": "turn", "overwrite": True,
+                                             "path": {"keyframes": [{"position": "here"}], "frames": 2}})
     assert code == 400 and "position" in answer["error"] and ".part" not in answer["error"], answer
-    for name in ("", "../x", "a/b", "a" * 65, ".x", "ü"):
-        assert viewer.post("/api/path", {"name": name, "path": {"keyframes": keys, "frames": 2}})[0] == 400, name
+    path = {"keyframes": keys, "frames": 2, "width": 16, "height": 8}
+    for name in ("", "../x", "a/b", "a\\b", "a" * 121, ".x", "x.", "x ", "a:b", "con", "LPT1.x", "a\nb"):
+        assert viewer.get(f"/api/path?name={quote(name)}")[0] == 400, name
+    for name in ("", "../x", 1, None):
+        assert viewer.post("/api/path", {"name": name, "path": path})[0] == 400, name
+    assert viewer.post("/api/path", {"name": "turn", "path": path})[0] == 409
+    assert viewer.json("/api/path?name=turn")["path"]["keyframes"][0]["position"] == pose[3::4]
+    assert viewer.post("/api/path", {"name": "ü 1", "path": path})[0] == 200
+    assert viewer.post("/api/path", {"name": "turn", "path": path, "overwrite": True})[0] == 200
+    assert sorted(viewer.json("/api/path")["paths"]) == ["turn", "ü 1"]
+    assert viewer.post("/api/path", {"name": "ü 1", "delete": True})[0] == 200
+    assert viewer.post("/api/path", {"name": "ü 1", "delete": True})[0] == 404
+    # A path of nerfstudio's viewer becomes its cameras; a file that is no path is refused.
+    other = {"render_width": 160, "render_height": 90, "fps": 10, "seconds": 2, "camera_path":
+             [{"camera_to_world": pose + [0, 0, 0, 1], "fov": 50 + i} for i in range(20)]}
+    code, answer = viewer.post("/api/path", {"convert": True, "path": other})
+    assert code == 200 and len(answer["cameras"]) == 20 and (answer["width"], answer["height"], answer["fps"]) == (160, 90, 10), answer
+    assert max(abs(a - b) for a, b in zip(answer["cameras"][3], pose + [53, 0])) < 1e-5, answer["cameras"][3]
+    assert viewer.post("/api/path", {"convert": True, "path": {"camera_path": []}})[0] == 400
     assert os.listdir(os.path.join(run, "paths")) == ["turn.json"]
+
+
+def finish(viewer, seconds=60):
+    """Returns the state of the command that the viewer runs, after its end."""
+    return wait_for(lambda: (lambda task: task["state"] != "running" and task)(viewer.json("/api/task")), seconds)
+
+
+def check_tasks(viewer, run):
+    """Videos and exports: requests that are refused, progress, results, one command at a time, cancelling."""
+    assert viewer.json("/api/task") == {"state": "none"} and viewer.post("/api/task", {"cancel": True})[0] == 200
+    for bad in ({}, {"start": "rm"}, {"start": "mesh"}, {"start": "mesh", "name": "../a"}, {"start": "mesh", "name": "a", "format": "exe"},
+                {"start": "mesh", "name": "a", "resolution": 1e9}, {"start": "mesh", "name": "a", "crop": [0, 1]},
+                {"start": "points", "name": "a", "count": "many"}, {"start": "mesh", "name": "a", "format": "ply", "texture": True},
+                {"start": "video", "name": "turn", "map": "--out"}):
+        code, answer = viewer.post("/api/task", bad)
+        assert code == 400 and answer["error"], (bad, code, answer)
+    code, answer = viewer.post("/api/task", {"start": "video", "name": "none"})
+    task = finish(viewer)
+    assert code == 200 and task["state"] == "failed" and "none.json" in task["message"], task
+    code, answer = viewer.post("/api/task", {"start": "video", "name": "turn", "format": "gif", "crop": [-1, -1, -1, 1, 1, 1, 0, 0, 9]})
+    assert code == 200 and viewer.post("/api/task", {"start": "mesh", "name": "a"})[0] == 409, answer
+    task = finish(viewer)
+    if shutil.which("ffmpeg"):
+        assert task["state"] == "done" and task["name"] == "videos/turn.gif" and task["share"] == 1, task
+        code, headers, body = viewer.get("/api/file?name=" + quote(task["name"]))
+        assert code == 200 and body[:4] == b"GIF8" and len(body) == task["size"] and "turn.gif" in headers["Content-Disposition"]
+    assert len(os.listdir(os.path.join(run, "videos/turn"))) == 3, "two frames and their list"
+    # The shown command writes the same file.
+    code, answer = viewer.post("/api/task", {"start": "points", "name": "a b", "count": 300, "all": True})
+    task, file = finish(viewer), os.path.join(run, "exports/a b.ply")
+    assert task["state"] == "done" and task["file"] == file and task["size"] == os.path.getsize(file), task
+    with open(file, "rb") as points:
+        before = points.read()
+    os.remove(file)
+    done = vknerf(*shlex.split(task["command"])[1:])
+    with open(file, "rb") as points:
+        assert done.returncode == 0 and points.read() == before, done
+    assert viewer.post("/api/task", {"start": "points", "name": "a b", "count": 300})[0] == 409, "overwritten without a question"
+    os.symlink("/etc/passwd", os.path.join(run, "exports/link.ply"))
+    for name in ("exports/none", "exports/link.ply", "exports", "exports/", "videos/../config.json", "/etc/passwd", "paths/turn.json", ""):
+        assert viewer.get("/api/file?name=" + quote(name))[0] == 404, name
+    assert viewer.get("/api/file")[0] == 404
+    assert viewer.post("/api/task", {"start": "mesh", "name": "large", "resolution": 1500})[0] == 200
+    wait_for(lambda: viewer.json("/api/task")["share"] > 0)
+    assert viewer.post("/api/task", {"cancel": True})[0] == 200
+    task = finish(viewer)
+    assert task["state"] == "cancelled" and not os.path.exists(os.path.join(run, "exports/large.glb")), task
+    # The end of the viewer ends the command, see check_view.
+    assert viewer.post("/api/task", {"start": "mesh", "name": "large", "resolution": 1500, "format": "ply"})[0] == 200
+    wait_for(lambda: viewer.json("/api/task")["share"] > 0)
+
+
+def processes_of(text):
+    """Returns the command lines of processes that contain the text."""
+    found = []
+    for number in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{number}/cmdline", encoding="utf-8", errors="replace") as file:
+                found += [line for line in [file.read()] if text in line]
+        except OSError:
+            pass
+    return found
 
 
 def check_signals(viewer):
@@ -584,8 +671,10 @@ def check_view(run, folder):
     code, headers, _ = viewer.frame(view["pose"])
     assert code == 200 and int(headers["X-Step"]) == viewer.state()["step"]
     check_ports(viewer, run)
+    check_tasks(viewer, run)
     viewer.signal()
     assert viewer.end() == 0 and viewer.output == "", (viewer.output, viewer.errors)
+    assert WINDOWS or not processes_of(os.path.join(run, "exports/large")), "the command goes on without the viewer"
 
 
 def check_poses(folder):
@@ -602,6 +691,10 @@ def check_poses(folder):
         return poses and poses != [view["pose"] for view in before if view["split"] == "train"]
 
     wait_for(moved)
+    # An export during a training saves a checkpoint first.
+    assert viewer.post("/api/task", {"start": "points", "name": "early", "count": 200})[0] == 200
+    task = finish(viewer)
+    assert task["state"] == "done" and os.path.exists(os.path.join(run, "checkpoint.safetensors")), task
     first = viewer.state()["poses"]
     wait_for(lambda: moved() and viewer.state()["poses"] > first)  # they go on to move
     viewer.post("/api/control", {"action": "stop"})

@@ -59,7 +59,7 @@ grep -lE '#include "|"(base|gpu|config)/' prefix/include/vknerf/* && fail "a hea
 # Its own headers, those of the prefix, and cJSON's; the viewer, whose libraries are not linked, is only parsed. -O0:
 # nothing runs for long.
 mkdir cli
-ln -s "$source/src/cli" "$source/src/loading" "$source/src/pixels" "$source/src/viewer" cli
+ln -s "$source/src/base" "$source/src/cli" "$source/src/loading" "$source/src/pixels" "$source/src/viewer" cli
 posix="-D_XOPEN_SOURCE=700 -D_DEFAULT_SOURCE"
 cli_sources=$(find "$source/src/cli" -name '*.c' ! -name '*_windows.c')
 viewer_sources=$(find "$source/src/viewer" -name '*.c' ! -name '*_windows.c')

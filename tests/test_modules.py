@@ -15,7 +15,7 @@ MOST_LINES = 500  # of a file other than a header
 MAX_MODULE_LINES = {"train": 2550}
 MOST_IN_CYCLE = 2  # files of a module in a cycle of calls
 # Modules with larger cycles: commands and their table, settings and their rules, ...
-MOST_IN_CYCLE_OF = {"base": 7, "cli": 23, "config": 8, "field": 3, "gpu": 3, "render": 4}
+MOST_IN_CYCLE_OF = {"base": 7, "cli": 24, "config": 8, "field": 3, "gpu": 3, "render": 4}
 SHARED = "shared"
 GENERATED = {"commit.h"}
 

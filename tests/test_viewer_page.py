@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Tests the viewer's page in a headless browser, against `vknerf train --view` of a short run of the bundled scene, which
 stays open after the training, and `vknerf view`: pause, save and stop of a training, navigation by mouse, touch and
-keys, training cameras, maps, crop box, a path that is rendered afterwards, and the end of the program; without
-complaints by the browser. Small pictures and a single browser save time: the test compiles and trains twice."""
+keys, training cameras, maps, crop box, paths, videos and exports, and the end of the program; without complaints by the
+browser. Small pictures and a single browser save time: the test takes over 20 s because it compiles and trains twice,
+and waits for pictures and commands."""
 import base64
 import json
 import math
@@ -135,8 +136,10 @@ def coarsen(page):
 
 
 def quiet(page):
-    """Checks that the browser has no complaints, such as errors or violations of the page's policy."""
-    said = [line for line in page.log() if not line.startswith(('INFO', 'DEBUG'))]
+    """Checks that the browser has no complaints, such as errors or violations of the page's policy. Refused paths and
+    commands, about which the page asks or tells, are none."""
+    said = [line for line in page.log() if not line.startswith(('INFO', 'DEBUG')) and
+            not re.search('/api/(path|task).* status of 40[09]', line)]
     if said:
         fail(f'the console says: {said}')
 
@@ -546,6 +549,36 @@ def rotate_box(page, inner):
         fail(f'other edges change: {old}, {new}')
     page.script("document.getElementById('crop-reset').click()")
     until(lambda: len(limits(page)) == 6, 'no rotation after a reset')
+    turn_ring(page, inner)
+
+
+def turn_ring(page, inner):
+    """Turns the box about X by the handle of its ring, which stays under the pointer, and about Y by a key."""
+    for i in range(6):
+        choose(page, f'#crop [aria-label="Crop {"XYZ"[i % 3]} {"from" if i < 3 else "to"}"][type=number]', str(inner[i]), 'change')
+    ring = '.handle[aria-label="Rotation of the crop box about X"]'
+    middle = [(inner[i] + inner[i + 3]) / 2 for i in range(3)]
+    radius = 0.55 * math.dist(inner[:3], inner[3:])
+    at = lambda angle: [round(v) for v in pixel_of(page, [
+        middle[0], middle[1] + radius * math.cos(math.radians(angle)), middle[2] + radius * math.sin(math.radians(angle))])]
+    time.sleep(0.2)
+    x, y = page.script(HANDLE, ring, 0)
+    if math.dist((x, y), at(0)) > 2:
+        fail(f'the handle of the ring is at {x}, {y} instead of {at(0)}')
+    page.pointers([(x, y), at(15), at(30)])
+    until(lambda: len(limits(page)) == 9 and limits(page)[6] > 20, 'a box turned by its ring')
+    if limits(page)[7:] != [0, 0] or abs(limits(page)[6] - 30) > 3 or math.dist(page.script(HANDLE, ring, 0), at(30)) > 4:
+        fail(f'turning the ring to 30 degrees: {limits(page)}')
+    before = [face_of(limits(page), k, 1)[1] for k in range(3)]
+    page.script("document.querySelector(arguments[0]).focus()", ring.replace('about X', 'about Y'))
+    page.key('\ue013')  # up
+    until(lambda: limits(page)[7] != 0, 'a box turned by a key')
+    sine, cosine = math.sin(math.radians(1)), math.cos(math.radians(1))
+    for k, (a, b, c) in enumerate(before):
+        axis = face_of(limits(page), k, 1)[1]
+        if not near(axis, [cosine * a + sine * c, b, cosine * c - sine * a]):
+            fail(f'turning about Y by a degree: {limits(page)}')
+    page.script("document.getElementById('crop-reset').click()")
 
 
 # ---- training cameras ----
@@ -611,7 +644,7 @@ def make_path(page, run, work):
     progress('make_path')
     page.key('h')
     panel(page, 'path')
-    for name, value in (('seconds', '0.5'), ('fps', '8'), ('width', '96'), ('height', '64'), ('name', 'turn')):
+    for name, value in (('seconds', '0.5'), ('fps', '8'), ('width', '96'), ('height', '64'), ('name', NAME)):
         page.type('#path-' + name, value)
     for i in range(3):
         page.click('#key-add')
@@ -624,11 +657,12 @@ def make_path(page, run, work):
     page.click('#keys li:nth-child(2) [data-act=down]')
     page.click('#path-save')
     until(lambda: 'vknerf render' in text(page, 'path-command'), 'the saved path')
-    file = os.path.join(run, 'paths', 'turn.json')
+    file = os.path.join(run, 'paths', NAME + '.json')
     with open(file) as saved:
         keys = json.load(saved)['keyframes']
     if len(keys) != 3:
         fail(f'{len(keys)} keyframes in the file')
+    edit_path(page, file)
 
     place_of = lambda: [pose(page)[i] for i in (3, 7, 11)]
     page.click('#keys li:nth-child(1) [data-act=go]')
@@ -636,8 +670,14 @@ def make_path(page, run, work):
     page.click('#path-play')
     until(lambda: near(place_of(), keys[2]['position']), 'at the last one, after the preview')
     until(lambda: text(page, 'path-play') == 'Preview', 'the preview ends')
-    out = os.path.join(work, 'turn')
-    subprocess.run([VKNERF, 'render', run, '--path', file, '--out', out], check=True, stdout=subprocess.DEVNULL)
+    out = os.path.join(run, 'videos', NAME)
+    page.click('#path-video')
+    page.click('#ask-yes')  # the path has changed since it was saved
+    result(page, NAME + '.mp4')
+    page.click('#task-play')
+    until(lambda: page.script("return document.getElementById('player-video').videoWidth") == 96, 'the video is played')
+    page.click('#player button')
+    page.click('#task-close')
     frames = sorted(name for name in os.listdir(out) if name.endswith('.png'))
     if len(frames) != 4:
         fail(f'{frames} for half a second at 8 frames a second')
@@ -654,22 +694,136 @@ def make_path(page, run, work):
         progress(f'{frames[frame]}: {differences}')
         if differences[frame] > 8 or any(other < 2 * differences[frame] for i, other in enumerate(differences) if i != frame):
             fail(f'{frames[frame]} is not what the page showed: frames differ by {differences}')
-    exchange_files(page, out, file)
+    exchange_files(page, work, file)
+    saved_paths(page, work, file)
     quiet(page)
+
+
+NAME = 'turn ü'
+
+
+def path_keys(page):
+    return page.script('''const name = Object.keys(sessionStorage).find((name) => name.startsWith('vknerf path'));
+return JSON.parse(sessionStorage.getItem(name)).keys.map(({ thumb, ...key }) => key);''')
+
+
+def result(page, name):
+    """Waits for the result of the command that the page has started."""
+    until(lambda: text(page, 'task-name') == name and visible(page, 'task-download') or
+          re.search('rror|ailed', text(page, 'task-text')) and fail(text(page, 'task-text')), f'{name} is made')
+
+
+def edit_path(page, file):
+    """Edits keyframes by fields and handles, undoes that, and saves again: the page asks before it overwrites."""
+    before = path_keys(page)
+    field = '#keys li:nth-child(3) [data-field=fov]'
+    page.script('document.querySelector(arguments[0]).focus()', field)
+    choose(page, field, '33', 'change')
+    until(lambda: path_keys(page)[2]['fov'] == 33, 'another field of view')
+    page.wheel(250, 250, 900)  # away, so that the keyframes are in the picture
+    until(lambda: visible(page, 'gizmo'), 'handles of the selected keyframe')
+    time.sleep(0.3)
+    x, y = page.script(HANDLE, '.gizmo', 3)  # the camera itself
+    page.pointers([(x, y), (x - 10, y), (x - 20, y + 14)])
+    moved = until(lambda: (lambda keys: keys[2]['position'] != before[2]['position'] and keys)(path_keys(page)), 'a dragged keyframe')
+    if math.dist(page.script(HANDLE, '.gizmo', 3), (x - 20, y + 14)) > 3:
+        fail('the keyframe is not under the pointer')
+    by = [[a - b for a, b in zip(moved[2][name], before[2][name])] for name in ('position', 'look_at')]
+    if math.dist(*by) > 1e-6 * math.hypot(*by[0]) + 1e-9 or moved[0] != before[0]:
+        fail(f'dragging a keyframe turns it, or moves others: {by}')
+    page.script("document.querySelector('.gizmo').focus()")
+    page.key('\ue014')  # right
+    keys = until(lambda: (lambda keys: keys != moved and keys)(path_keys(page)), 'a keyframe moved by a key')
+    if keys[2]['position'][1:] != moved[2]['position'][1:] or not keys[2]['position'][0] > moved[2]['position'][0]:
+        fail('the arrow key does not move along X')
+    for step in 1, 2, 3:
+        page.click('#path-undo')
+        if step == 1 and path_keys(page) != moved:
+            fail('undo leaves the last change')
+    if path_keys(page) != before:
+        fail('undo of all changes leaves some')
+    page.click('#path-redo')
+    until(lambda: path_keys(page)[2]['fov'] == 33, 'redo')
+    with open(file) as saved:
+        old = saved.read()
+    for button, is_new in (('[value=""]', False), ('#ask-yes', True)):
+        page.click('#path-save')
+        page.click(f'#ask {button}' if button[0] == '[' else button)
+        until(lambda: not page.script("return document.getElementById('ask').open"), 'an answer')
+        time.sleep(0.3)
+        with open(file) as saved:
+            if (saved.read() != old) != is_new:
+                fail('the saved path is not what was answered')
+    page.call('/actions', {'actions': [{'type': 'key', 'id': 'keys', 'actions': [
+        {'type': 'keyDown', 'value': '\ue009'}, {'type': 'keyDown', 'value': 'z'},
+        {'type': 'keyUp', 'value': 'z'}, {'type': 'keyUp', 'value': '\ue009'}]}]})
+    until(lambda: path_keys(page) == before, 'undo by Ctrl+Z')
+    page.key('h')
+
+
+def saved_paths(page, folder, file):
+    """Loads a path of nerfstudio's viewer and the saved one, which is then deleted."""
+    count = lambda: page.script("return document.querySelectorAll('#keys li').length")
+    pose_at = lambda i: [1, 0, 0, 0.1 * i, 0, 1, 0, 0.02 * i, 0, 0, 1, 4, 0, 0, 0, 1]
+    other = os.path.join(folder, 'other.json')
+    with open(other, 'w') as out:
+        json.dump({'render_width': 320, 'render_height': 180, 'fps': 12, 'seconds': 2,
+                   'camera_path': [{'camera_to_world': pose_at(i), 'fov': 45} for i in range(24)]}, out)
+    page.type('#path-file', other, clear=False)
+    until(lambda: page.script("return document.getElementById('path-width').value") == '320', 'the size of the other path')
+    keys = path_keys(page)
+    if count() != 2 or not near(keys[1]['position'], pose_at(23)[3:12:4]) or abs(keys[0]['fov'] - 45) > 1e-3:
+        fail(f'a straight path of nerfstudio has the keyframes {keys}')
+    page.click('#path-list [data-act=open]')
+    until(lambda: count() == 3, 'the saved path')
+    for button in '#ask [value=""]', '#ask-yes':
+        if not os.path.exists(file):
+            fail('the path was deleted without an answer')
+        page.click('#path-list [data-act=delete]')
+        page.click(button)
+    until(lambda: not os.path.exists(file), 'the path is deleted')
+
+
+def export(page, run):
+    """Exports a mesh of the crop box and points from the page."""
+    progress('export')
+    panel(page, 'view')
+    page.click('#crop-on')
+    panel(page, 'export')
+    page.type('#export-name', 'my mesh')
+    page.type('#export-resolution', '24')
+    if '24 × 24 × 24 voxels in the crop box' not in text(page, 'export-estimate') or 'unknown' not in text(page, 'export-estimate'):
+        fail(f"estimate: {text(page, 'export-estimate')}")
+    page.click('#export-start')
+    result(page, 'my mesh.glb')
+    size = os.path.getsize(os.path.join(run, 'exports', 'my mesh.glb'))
+    if not re.match(r'[\d.]+ (kB|bytes), exported in [\d.]+ s', text(page, 'task-text')) or '--crop=' not in text(page, 'task-command'):
+        fail(f"{text(page, 'task-text')}: {text(page, 'task-command')}, {size} bytes")
+    until(lambda: 'last export' in text(page, 'export-how'), 'an estimate from the last export')
+    page.click('#export-start')
+    page.click('#ask [value=""]')  # do not overwrite
+    page.click('#export-points')
+    page.type('#export-count', '500')
+    page.click('#export-start')
+    result(page, 'my mesh.ply')
+    page.click('#task-close')
+    panel(page, 'view')
+    page.click('#crop-on')
 
 
 def exchange_files(page, folder, file):
     """Checks that downloads equal the page's path, files are loaded, and files that are no paths are refused."""
     page.devtools('Browser.setDownloadBehavior', behavior='allow', downloadPath=folder)
     page.click('#path-download')
-    until(lambda: os.path.exists(os.path.join(folder, 'turn.json')), 'the downloaded path')
-    with open(file) as saved, open(os.path.join(folder, 'turn.json')) as downloaded:
+    until(lambda: os.path.exists(os.path.join(folder, NAME + '.json')), 'the downloaded path')
+    with open(file) as saved, open(os.path.join(folder, NAME + '.json')) as downloaded:
         if json.load(saved) != json.load(downloaded):
             fail('the downloaded path is another one')
     page.click('#path-clear')
+    page.click('#ask-yes')
     until(lambda: page.script("return document.querySelectorAll('#keys li').length") == 0, 'no keyframes')
-    page.type('#path-file', os.path.join(folder, 'vknerf_frames.json'), clear=False)
-    until(lambda: 'no keyframes in it' in text(page, 'notice'), 'a file that is no path')
+    page.type('#path-file', os.path.join(os.path.dirname(os.path.dirname(file)), 'config.json'), clear=False)
+    until(lambda: 'no camera path' in text(page, 'notice'), 'a file that is no path')
     page.type('#path-file', file, clear=False)
     until(lambda: page.script("return document.querySelectorAll('#keys li').length") == 3, 'the loaded path')
     page.click('#save-picture')
@@ -690,9 +844,11 @@ return [...document.querySelectorAll('#panels button, #panels input, #panels sel
 def check_looks(page):
     """Checks reach, cut texts, names and contrast of every panel, in a wide and a narrow window, light and dark."""
     progress('check_looks')
+    page.key('2')  # with the legend of depths, and a divider
+    choose(page, 'second', 'rgb', 'change')
     for width, height in (WIDTH, HEIGHT), (400, 800):
         page.resize(width, height, touch=width == 400)
-        for name in ('view', 'cameras', 'path', 'training'):
+        for name in ('view', 'cameras', 'path', 'export', 'training'):
             panel(page, name)
             bad = page.script(CUT) + page.unnamed() + (page.out_of_reach() if width == 400 else [])
             for scheme in 'light', 'dark':
@@ -702,6 +858,8 @@ def check_looks(page):
                 fail(f'at {width} pixels, {name}: {bad}')
     page.prefer(reduced_motion='reduce')
     page.resize(WIDTH, HEIGHT)
+    choose(page, 'second', 'none', 'change')
+    page.key('1')
 
 
 def check(page, work):
@@ -721,6 +879,7 @@ def check(page, work):
             fail('no camera has moved')
         pick_cameras(page, views)
         make_path(page, run, work)
+        export(page, run)
         check_looks(page)
         quiet(page)
         end_program(page, program)

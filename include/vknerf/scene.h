@@ -76,8 +76,8 @@ VKN_API vkn_status vkn_scene_check_path(const vkn_scene *scene, const char *file
 struct vkn_camera_path {
     size_t size;                /* see <vknerf/api.h> */
     struct vkn_camera *cameras; /* [count], with pose, lens, size and time */
-    size_t count;
-    double fps; /* frames per second; 0: the file gives none */
+    size_t count;               /* number of frames */
+    double fps;                 /* frames per second; 0: the file gives none */
 };
 /* Reads a camera path of any kind that `vknerf render --path` reads. `dataparser` is the file
  * dataparser_transforms.json for a path of nerfstudio; NULL: the one beside the path, if any. The

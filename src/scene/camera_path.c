@@ -127,6 +127,7 @@ vkn_status vkn_scene_read_path(const struct vkn_scene *scene, const char *file,
     BASE_NEED(path);
     struct scene_camera_path read;
     struct vkn_camera_path made = {0}, *filled = &made;
+    BASE_TRY(BASE_FILL(vkn_camera_path, filled, path, fps)); /* checks its size */
     BASE_TRY(scene_read_camera_path(scene, file, dataparser, NULL, &read));
     made.cameras = base_alloc(read.count, sizeof *made.cameras);
     made.count = read.count;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cjson/cJSON.h>
 
@@ -41,16 +42,25 @@ static bool must_end(void *context)
 
 /* ---- output of the command ------------------------------------------------------------------- */
 
-/* Handles "progress 3 24 rendering" and, as any other line, results and errors. */
+/* Reads "progress 3 24 rendering". False: the line is another one. */
+static bool read_progress(struct task *task)
+{
+    static const char begin[] = "progress ";
+    char *end = NULL;
+    if (strncmp(task->line, begin, sizeof begin - 1) != 0)
+        return false;
+    double done = (double)strtoull(task->line + sizeof begin - 1, &end, 10),
+           total = (double)strtoull(end, &end, 10);
+    snprintf(task->what, sizeof task->what, "%s", end + strspn(end, " "));
+    task->share = total > 0 ? fmin(done / total, 1) : 0;
+    return true;
+}
+
+/* Handles a line of progress and, as any other line, results and errors. */
 static void read_line(struct task *task)
 {
-    unsigned long long done = 0, total = 0;
-    int at = 0;
     task->line[task->line_size] = 0;
-    if (sscanf(task->line, "progress %llu %llu %n", &done, &total, &at) == 2 && at > 0) {
-        snprintf(task->what, sizeof task->what, "%s", task->line + at);
-        task->share = total > 0 ? fmin((double)done / (double)total, 1) : 0;
-    } else if (task->line_size > 0) {
+    if (task->line_size > 0 && !read_progress(task)) {
         memcpy(task->message, task->line, sizeof task->message);
         vkn_clean_line(task->message);
     }
@@ -231,10 +241,19 @@ struct answer task_answer(struct viewer *viewer, const char *body)
         code = 409;
         snprintf(problem, sizeof problem,
                  "a checkpoint without a run folder has no folder for results");
-    } else if (task_command(viewer, json, &next, problem)) {
-        code = start(viewer, &next);
-    } else {
+    } else if (!task_command(viewer, json, &next, problem)) {
         clear(&next);
+    } else if (!cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "overwrite")) &&
+               access(next.file, F_OK) == 0) {
+        code = 409;
+        snprintf(problem, sizeof problem, "a file with this name exists");
+        clear(&next);
+    } else if (!allowance_take(&viewer->commands, viewer_now())) {
+        code = 429;
+        snprintf(problem, sizeof problem, "too many commands at once: wait a second");
+        clear(&next);
+    } else {
+        code = start(viewer, &next);
     }
     cJSON_Delete(json);
     if (code == 500)

@@ -147,11 +147,10 @@ function moveHandle(sides, point) {
   cropChanged();
 }
 
-// Returns the point to which a pixel moves a handle: on the face's axis next to the pixel's ray, or on the ray in the
-// plane of the picture through the corner. Null where the ray is parallel to the axis or the plane.
-function handlePoint(sides, x, y) {
-  const at = handleAt(sides), ray = direction(camera, x, y, stage), from = subtract(at, camera.position);
-  const axis = sides.filter(Boolean).length > 1 ? null : boxAxes()[sides.findIndex(Boolean)];
+// Returns the point to which a pixel moves a handle: on the axis next to the pixel's ray or, without an axis, on the ray
+// in the plane of the picture through the handle. Null where the ray is parallel to the axis or the plane.
+function handlePoint(at, axis, x, y) {
+  const ray = direction(camera, x, y, stage), from = subtract(at, camera.position);
   if (!axis) {
     const along = dot(from, camera.axes[2]) / dot(ray, camera.axes[2]);
     return along > 0 ? add(camera.position, ray, along) : null;
@@ -160,19 +159,21 @@ function handlePoint(sides, x, y) {
   return square > 1e-4 ? add(at, axis, (cosine * dot(ray, from) - dot(axis, from)) / square) : null;
 }
 
-function dragHandle(element, sides) {
+// Lets an element be dragged. `at` returns the handle's point, `axis` the axis that it moves along or null, `point` another
+// point than handlePoint's for a pixel; `move` gets the new point and the present one.
+function dragHandle(element, { at, axis, move, point: find = (x, y) => handlePoint(at(), axis(), x, y) }) {
   let grabbed = null; // from the pixel's point to the handle at the start of the drag
   element.addEventListener('pointerdown', (event) => {
-    const point = handlePoint(sides, event.clientX, event.clientY);
+    const point = find(event.clientX, event.clientY);
     element.setPointerCapture(event.pointerId);
     stopPreview();
     held.add('pointer');
-    grabbed = point && subtract(handleAt(sides), point);
+    grabbed = point && subtract(at(), point);
   });
   element.addEventListener('pointermove', (event) => {
-    const point = grabbed && handlePoint(sides, event.clientX, event.clientY);
+    const point = grabbed && find(event.clientX, event.clientY);
     if (point)
-      moveHandle(sides, add(point, grabbed));
+      move(add(point, grabbed), at());
   });
   const end = () => {
     grabbed = null;
@@ -206,9 +207,11 @@ function addHandle(sides) {
     element.setAttribute('aria-valuemax', scene.box[axis + 3]);
     element.onkeydown = (event) => keyHandle(event, sides);
   }
-  dragHandle(element, sides);
+  dragHandle(element, {
+    at: () => handleAt(sides), axis: () => (isFace ? boxAxes()[axis] : null), move: (to) => moveHandle(sides, to),
+  });
   $('handles').append(element);
-  handles.push({ element, sides, axis });
+  handles.push({ element, at: () => handleAt(sides), sides, axis });
 }
 
 function startHandles() {
@@ -217,17 +220,90 @@ function startHandles() {
     if ([1, 3].includes(sides.filter(Boolean).length))
       addHandle(sides);
   }
+  [0, 1, 2].forEach(addRing);
+}
+
+// ---- rings: rotate the box about the dataset's axes through its centre ----
+
+const boxCenter = () => [0, 1, 2].map((i) => mix(settings.crop[i], settings.crop[i + 3], 0.5));
+const ringRadius = () => 0.55 * Math.hypot(...[0, 1, 2].map((i) => settings.crop[i + 3] - settings.crop[i]));
+
+// Returns the unit vector from the centre to the handle of the ring about an axis: it turns with the box.
+function ringDirection(k) {
+  const across = (v) => subtract(v, times(UNITS[k], v[k])), axes = boxAxes();
+  const [a, b] = [1, 2].map((i) => across(axes[(k + i) % 3]));
+  return unit(length(a) > 0.1 ? a : b);
+}
+
+const ringAt = (k) => add(boxCenter(), ringDirection(k), ringRadius());
+
+// Sets the angles about X, then Y, then Z that make these axes of the box.
+function setBoxAxes([x, y, z]) {
+  const isLocked = Math.abs(x[2]) > 0.99999; // looks along Z: X and Z turn about the same axis
+  const angles = [
+    isLocked ? Math.atan2(-z[1], y[1]) : Math.atan2(y[2], z[2]), Math.asin(clamp(-x[2], -1, 1)),
+    isLocked ? 0 : Math.atan2(x[1], x[0])];
+  angles.forEach((angle, i) => { settings.crop[6 + i] = +degrees(angle).toFixed(3); });
+  cropChanged();
+}
+
+const turnBox = (k, angle) => setBoxAxes(boxAxes().map((axis) => turned(axis, UNITS[k], angle)));
+
+// Returns the point of the ring's plane at a pixel; null where the plane is seen from its edge.
+function ringPoint(k, x, y) {
+  const ray = direction(camera, x, y, stage), slope = ray[k];
+  const along = (boxCenter()[k] - camera.position[k]) / slope;
+  return Math.abs(slope) > 0.02 && along > 0 ? add(camera.position, ray, along) : null;
+}
+
+// Turns the box so that the ring's handle is in the direction of a point.
+function turnTo(k, point) {
+  const to = subtract(point, boxCenter()), from = ringDirection(k);
+  turnBox(k, Math.atan2(dot(cross(from, to), UNITS[k]), dot(from, to)));
+}
+
+function addRing(k) {
+  const element = document.createElement('div');
+  element.className = 'handle ring';
+  element.style.borderColor = AXIS_COLORS[k];
+  element.tabIndex = 0;
+  element.setAttribute('role', 'slider');
+  element.setAttribute('aria-label', `Rotation of the crop box about ${'XYZ'[k]}`);
+  element.setAttribute('aria-valuemin', -180);
+  element.setAttribute('aria-valuemax', 180);
+  element.onkeydown = (event) => {
+    const way = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[event.key];
+    if (!way)
+      return;
+    event.preventDefault();
+    turnBox(k, radians(way * (event.shiftKey ? 10 : 1)));
+  };
+  dragHandle(element, { at: () => ringAt(k), axis: () => null, move: (to) => turnTo(k, to), point: (x, y) => ringPoint(k, x, y) });
+  $('handles').append(element);
+  handles.push({ element, at: () => ringAt(k), axis: k });
+}
+
+function drawRings(context) {
+  const center = boxCenter(), radius = ringRadius();
+  UNITS.forEach((axis, k) => {
+    const u = UNITS[(k + 1) % 3], v = UNITS[(k + 2) % 3], steps = 72;
+    const line = Array.from({ length: steps }, (_, i) =>
+      add(add(center, u, radius * Math.cos(2 * Math.PI * i / steps)), v, radius * Math.sin(2 * Math.PI * i / steps)));
+    context.globalAlpha = 0.55;
+    haloed(context, AXIS_COLORS[k], 1, () => worldLine(context, line, true));
+  });
+  context.globalAlpha = 1;
 }
 
 // Places the handles over the picture, where the box is drawn.
 function placeHandles() {
   const isShown = showsBox();
   $('handles').hidden = !isShown;
-  for (const { element, sides, axis } of isShown ? handles : []) {
-    const [x, y, z] = project(camera, handleAt(sides), stage);
+  for (const { element, at, sides, axis } of isShown ? handles : []) {
+    const [x, y, z] = project(camera, at(), stage);
     element.hidden = z < camera.distance * 1e-3;
     element.style.transform = `translate(${x}px, ${y}px)`;
-    element.setAttribute('aria-valuenow',
+    element.setAttribute('aria-valuenow', !sides ? limitText(axis + 6) :
       clamp(limitText(sides[axis] < 0 ? axis : axis + 3), scene.box[axis], scene.box[axis + 3]));
   }
 }

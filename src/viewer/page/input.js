@@ -73,6 +73,9 @@ function pointerUp(event) {
 // Goes to a clicked camera; a double click elsewhere makes the clicked point the pivot.
 function tap(event) {
   const { clientX: x, clientY: y, timeStamp: at } = event;
+  const key = keyAt(x, y, event.pointerType === 'touch' ? 18 : 10);
+  if (key >= 0)
+    return selectKey(key);
   const view = cameraAt(x, y, event.pointerType === 'touch' ? 18 : 8);
   if (view)
     return pickCamera(view);

@@ -182,6 +182,8 @@ async function begin() {
   startView();
   startCameras();
   startPath();
+  startExports();
+  startTasks();
   startPanels();
   startTraining();
   listenForInput();

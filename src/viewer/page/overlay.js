@@ -51,6 +51,8 @@ function frustum(view, pose, depth) {
   return [at.position, corner(0, 0), corner(view.width, 0), corner(view.width, view.height), corner(0, view.height)];
 }
 
+const AXIS_COLORS = ['#d5493f', '#3f9b4b', '#3b78d8'];
+
 // Colours that are visible on light and dark pictures in both themes.
 const LINES = { train: '#2f6fe0', val: '#2a9a55', test: '#d76a12', path: '#d76a12', box: '#d0307a' };
 const splitColor = (split) => LINES[split] || LINES.train;
@@ -178,7 +180,7 @@ function drawPath(context) {
     if (z < camera.distance * 1e-3 || length(subtract(value, camera.position)) < scene.distance * 0.01)
       return;
     context.beginPath();
-    context.arc(x, y, 8, 0, 7);
+    context.arc(x, y, i === selectedKey ? 11 : 8, 0, 7);
     context.fillStyle = LINES.path;
     context.fill();
     context.strokeStyle = context.fillStyle = '#fff';
@@ -211,7 +213,7 @@ function drawGuide(context, [x, y, w, h]) {
 function drawAxes(context) {
   const x0 = 38, y0 = stage.H - (isNarrow() && settings.panel ? 46 : 74) - (scene.dynamic && isNarrow() ? 50 : 0), size = 18;
   const axes = [0, 1, 2].map((i) => ({
-    name: 'XYZ'[i], color: ['#d5493f', '#3f9b4b', '#3b78d8'][i],
+    name: 'XYZ'[i], color: AXIS_COLORS[i],
     x: camera.axes[0][i], y: -camera.axes[1][i], z: camera.axes[2][i],
   })).sort((a, b) => a.z - b.z);
   for (const axis of axes) {
@@ -248,11 +250,16 @@ function drawOverlay() {
   if (settings.cameras && !previewing())
     drawCameras(context);
   placePhotos();
+  placeGizmo();
   if (previewing())
     return;
-  if (showsBox())
+  if (showsBox()) {
     drawBox(context);
-  if (editing)
+    drawRings(context);
+  }
+  if (editing) {
     drawPath(context);
+    drawGizmo(context);
+  }
   drawAxes(context);
 }

@@ -1,9 +1,10 @@
 // A camera path: keyframes and the curve through them, computed as in src/scene/camera_path_keyframes.c.
 
+const MOST_KEYS = 500; // keyframes of a path of another program
 const LEAST_ANGLE = 1, LARGEST_ANGLE = 175; // degrees of a keyframe's field of view
 const path = {
   keys: [], // {position, look_at, up, fov, time, thumb}
-  seconds: 6, fps: 24, loop: false, width: 640, height: 360, name: 'path',
+  seconds: 6, fps: 24, loop: false, width: 1920, height: 1080, name: 'path',
 };
 let preview = null; // {begin} while the preview runs, {at: true} while the slider is dragged
 
@@ -100,6 +101,37 @@ function readPathFile(json) {
     width: width !== undefined ? size(width, 'width') : height !== undefined ? Math.round(height * aspect) : path.width,
     height: height !== undefined ? size(height, 'height') : width !== undefined ? Math.round(width / aspect) : path.height,
   };
+}
+
+// Returns the path through the cameras of another program's path, as the server has read it: {cameras: [[pose, fov,
+// time]], fps, width, height}. Takes few keyframes that follow all cameras closely.
+function pathOfCameras({ cameras, fps, width, height }) {
+  const keyOf = (v) => {
+    const at = fromPose(v.slice(0, 12), 0, 1);
+    return {
+      position: at.position, look_at: add(at.position, at.axes[2], -scene.distance), up: at.axes[1],
+      fov: clamp(v[12], LEAST_ANGLE, LARGEST_ANGLE), time: clamp(v[13], 0, 1), thumb: '',
+    };
+  };
+  const all = cameras.map(keyOf), last = all.length - 1;
+  const values = (key) => [...key.position, ...key.look_at, ...key.up, key.fov];
+  const tolerance = 2e-3 * scene.distance;
+  const evenly = (count) => Array.from({ length: count }, (_, i) => all[Math.round(i / (count - 1) * last)]);
+  let keys = all.length > MOST_KEYS ? evenly(MOST_KEYS) : all;
+  for (let count = 2; count < keys.length; count = Math.ceil(count * 1.25)) {
+    const some = evenly(count), points = some.map(values);
+    const follows = all.every((key, i) => {
+      const at = splineAt(points, false, i / last * (count - 1));
+      return [0, 3].every((from) => length(subtract(at.slice(from, from + 3), values(key).slice(from, from + 3))) < tolerance) &&
+        Math.abs(at[9] - key.fov) < 0.1;
+    });
+    if (follows) {
+      keys = some;
+      break;
+    }
+  }
+  const rate = fps > 0 ? fps : 24;
+  return { keys, fps: rate, seconds: cameras.length / rate, loop: false, width, height };
 }
 
 // ---- the draft in sessionStorage, which survives a reload of the page ----

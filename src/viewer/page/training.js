@@ -198,7 +198,7 @@ async function control(action, message, more = {}) {
 }
 
 // Saving shows the command that renders the path, which a change of the path hides.
-const hasUnsavedKeys = () => path.keys.length > 0 && $('path-saved').hidden;
+const hasUnsavedKeys = () => path.keys.length > 0 && !isSaved();
 
 function startTraining() {
   curves = {
