@@ -1,6 +1,5 @@
 # Adds the viewer (src/viewer) to the program if microhttpd.h is found; libmicrohttpd itself is loaded at run time.
 
-include(Page)
 find_path(VKNERF_MICROHTTPD_INCLUDE microhttpd.h)
 set(have_viewer OFF)
 if(VKNERF_MICROHTTPD_INCLUDE)
@@ -22,8 +21,11 @@ function(vknerf_add_viewer target)
     file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.c)
     list(REMOVE_ITEM sources ${folder}/stub.c)
     vknerf_choose_system(sources)
-    # The library does not export its module pixels, so the viewer has its own copy.
-    target_sources(${target} PRIVATE ${sources} ${PROJECT_SOURCE_DIR}/src/pixels/jpeg.c)
+    # The library does not export its internals, so the viewer has copies of what encodes JPEG files and runs programs.
+    set(copies pixels/jpeg.c base/process.c base/process_windows.c base/program.c base/clock.c)
+    list(TRANSFORM copies PREPEND ${PROJECT_SOURCE_DIR}/src/)
+    vknerf_choose_system(copies)
+    target_sources(${target} PRIVATE ${sources} ${copies})
     if(NOT VKNERF_MICROHTTPD_INCLUDE STREQUAL "/usr/include") # the compiler's default folder must not be named
         target_include_directories(${target} SYSTEM PRIVATE ${VKNERF_MICROHTTPD_INCLUDE})
     endif()
@@ -37,5 +39,5 @@ function(vknerf_add_viewer target)
         target_compile_definitions(${target} PRIVATE MHD_W32LIB)
         target_link_libraries(${target} PRIVATE ${VKNERF_MICROHTTPD_LIBRARY})
     endif()
-    vknerf_embed_page(${target})
+    vknerf_embed_viewer(${target})
 endfunction()

@@ -37,6 +37,81 @@ for (const element of document.querySelectorAll('button, input, select, a')) {
         bad.push('without a name: ' + name);
 }
 return bad;'''
+# Returns texts about shown texts and icons with less contrast than WCAG's level AA asks for: 4.5, large texts 3. Elements that
+# float over others (position absolute or fixed) must have it over black and over white.
+LOW_CONTRAST = '''
+const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+canvas.canvas.width = canvas.canvas.height = 1;
+function parsed(color) {
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = color;
+    canvas.fillRect(0, 0, 1, 1);
+    const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data;
+    return [r, g, b, a / 255];
+}
+const over = (top, below) => [0, 1, 2].map((i) => top[i] * top[3] + below[i] * (1 - top[3]));
+const luminance = (color) => color.map((c) => c / 255).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, c, i) => sum + [0.2126, 0.7152, 0.0722][i] * c, 0);
+const contrast = (a, b) => (Math.max(luminance(a), luminance(b)) + 0.05) / (Math.min(luminance(a), luminance(b)) + 0.05);
+const bad = new Set();
+for (const element of document.body.querySelectorAll('*')) {
+    const icon = element.matches('svg') && element.querySelector(':scope > use');
+    const text = icon ? icon.getAttribute('href') : [...element.childNodes].filter((node) => node.nodeType === 3).map((node) => node.data.trim()).join(' ').trim();
+    if (!text || !element.checkVisibility({opacityProperty: true, visibilityProperty: true}) || element.closest(':disabled, option, script, style'))
+        continue;
+    const style = getComputedStyle(element), layers = [];
+    let opacity = 1, floats = false;
+    for (let at = element; at && !floats; at = at.parentElement) {
+        const its = getComputedStyle(at), background = parsed(its.backgroundColor);
+        layers.push(background);
+        opacity *= Number(its.opacity);
+        floats = background[3] < 1 && (its.position === 'absolute' || its.position === 'fixed');
+        if (background[3] === 1) break;
+    }
+    const color = parsed(icon ? style.stroke : element instanceof SVGElement ? style.fill : style.color);
+    const large = parseFloat(style.fontSize) >= (Number(style.fontWeight) >= 700 ? 18.66 : 24);
+    for (const backdrop of floats ? [[0, 0, 0], [255, 255, 255]] : [parsed('Canvas').slice(0, 3)]) {
+        const below = layers.reduceRight((under, layer) => over(layer, under), backdrop);
+        const ratio = contrast(over([...color.slice(0, 3), color[3] * opacity], below), below);
+        if (ratio < (large ? 3 : 4.5) - 0.005) bad.add(`contrast ${ratio.toFixed(2)}: ${text.slice(0, 60)}`);
+    }
+}
+return [...bad];'''
+# Returns texts about what a screen reader cannot name or follow: pictures, tables and fields without a name, headings
+# that skip a level, ids that occur twice, roles without what they need.
+UNNAMED = '''
+const bad = [], ids = new Set(), shown = (element) => element.checkVisibility({visibilityProperty: true}) && !element.closest('[aria-hidden=true]');
+const named = (element) => element.getAttribute('aria-label') || element.getAttribute('aria-labelledby') && document.getElementById(element.getAttribute('aria-labelledby')) ||
+    element.title || element.textContent.trim() || element.labels && element.labels.length;
+const say = (what, element) => bad.push(`${what}: ${element.outerHTML.slice(0, 90)}`);
+for (const element of document.querySelectorAll('[id]')) {
+    if (ids.has(element.id)) say('id twice', element);
+    ids.add(element.id);
+}
+if (!document.documentElement.lang) bad.push('no language');
+if (!document.title) bad.push('no title');
+let level = 0;
+for (const element of document.querySelectorAll('h1, h2, h3, h4')) {
+    if (!shown(element)) continue;
+    if (element.tagName[1] - level > 1) say('heading skips a level', element);
+    level = Number(element.tagName[1]);
+}
+for (const element of document.querySelectorAll('img')) if (!element.hasAttribute('alt')) say('no alt', element);
+for (const element of document.querySelectorAll('button, a[href], input:not([type=hidden]), select, [role=img], [role=region], [role=slider], [role=dialog], dialog[open], nav'))
+    if (shown(element) && !named(element) && !(element instanceof HTMLInputElement && element.getAttribute('aria-label'))) say('no name', element);
+for (const element of document.querySelectorAll('th')) if (shown(element) && !element.scope && element.closest('table').tHead) say('no scope', element);
+for (const element of document.querySelectorAll('[aria-controls], [aria-labelledby], [aria-describedby]'))
+    for (const name of ['aria-controls', 'aria-labelledby', 'aria-describedby'])
+        for (const id of (element.getAttribute(name) || '').split(' ').filter(Boolean))
+            if (!document.getElementById(id)) say(name + ' names nothing', element);
+for (const element of document.querySelectorAll('[role=radio]')) if (!element.hasAttribute('aria-checked')) say('no aria-checked', element);
+for (const element of document.querySelectorAll('*')) {
+    const scrolls = element.scrollWidth > element.clientWidth + 1 && ['auto', 'scroll'].includes(getComputedStyle(element).overflowX);
+    if (scrolls && element.clientWidth > 0 && element.tabIndex < 0 && !element.querySelector('a, button, input, select, [tabindex="0"]'))
+        say('scrolls, but not by keys', element);
+    for (const attribute of element.attributes) if (attribute.name.startsWith('on')) say('inline handler', element);
+}
+return bad;'''
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
@@ -131,6 +206,14 @@ class Browser:
     def out_of_reach(self):
         """Returns texts about controls of the page that cannot be pressed or have no name."""
         return self.script(OUT_OF_REACH)
+
+    def low_contrast(self):
+        """Returns texts about shown texts that are hard to read in the present colour scheme."""
+        return self.script(LOW_CONTRAST)
+
+    def unnamed(self):
+        """Returns texts about parts of the page that a screen reader cannot name or follow."""
+        return self.script(UNNAMED)
 
     # ---- pointers and keys ----
 

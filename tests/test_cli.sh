@@ -102,6 +102,7 @@ refuses 2 '--loss-scale: static: is none of its values' train "$demo" --loss-sca
 refuses 2 'eval: RUN is empty' eval ''
 refuses 2 'b: one argument too many' train a b
 refuses 2 'use: one argument too many; did you mean --find-batch=use?' train a --find-batch use
+refuses 2 '--view-exit: only valid with --view' train "$demo" --view-exit
 refuses 2 '--steps: steps: x is not a number' train "$demo" --steps x
 refuses 2 '--steps: steps: -5 is out of range' train "$demo" --steps=-5
 refuses 2 '--background: background: blue is none of' train "$demo" --background blue

@@ -171,7 +171,8 @@ contains err 'demo: [0-9]* steps in 0.1 s are few: this model usually needs 1000
 contains out '^report: demo/report.html'
 contains out '^orbit: demo/orbit'
 has demo/report.html demo/orbit/frame_0023.png
-succeeds demo --out demo
+succeeds demo --out demo --view
+contains out '^view it again: vknerf view demo$'
 contains out 'demo: already trained'
 # A demo that is trained anew and killed before it saves leaves no old checkpoint with new metrics.
 touch started

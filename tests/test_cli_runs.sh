@@ -30,6 +30,7 @@ contains run/report.html '>Test views during training<'
 contains run/summary.json '"status":.*"finished"'
 contains run/summary.json '"color_space":.*"sRGB"'
 contains run/summary.json '"views":.4,' # of the quick evaluation
+if grep -q '^reached' out; then fail "reached a PSNR in 40 steps: $(cat out)"; fi
 if [ "${VKNERF_TEST_NATIVE:-0}" != 1 ]; then
     contains run/summary.json '"precision":.*"fp32"'
     contains run/summary.json '"path":.*"fp32"'
@@ -80,6 +81,18 @@ succeeds train by_heart --out by_heart/run --downscale 8 --steps 200 --quiet $sm
 contains err 'by_heart: the test views are [0-9.]* dB worse than the training rays'
 [ "$(grep -c '^warning: .*by_heart: 6 of 6 views have hardly any of the 30 sparse points in their pictures; check ' err)" = 1 ] ||
     fail "no warning, or several, of poses that do not fit: $(cat err)"
+
+# A test view with a training view's picture, which 160 steps learn.
+scene seen "$(frame a),$(frame a),$(frame a)"
+cp seen/transforms_train.json seen/transforms_test.json
+# shellcheck disable=SC2086  # $small is several words
+succeeds train seen --out seen/run --downscale 8 --steps 176 --eval-every 160 --set eval_views=2 --quiet $small \
+    --set scene.aabb_scale=1 --set optimizer.learning_rate=0.02
+contains out '^reached 25 dB on 2 of 3 test views after [0-9.]* s, at step 160$'
+tr -d '[:space:]' <seen/run/summary.json >last.json
+contains last.json '"reached":\[{"psnr":25,"split":"test","step":160,"seconds":[0-9.]*,"views":2}'
+contains last.json '"quick":{"psnr":[0-9.]*,"ssim":[0-9.]*,"views":2}'
+rm -r seen
 
 # A scene that has moved, or left an empty folder.
 mv by_heart moved

@@ -3,11 +3,13 @@
 same whether it is viewed or not. (test_viewer_page tests the page.)"""
 
 import json
+import math
 import os
 import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -74,7 +76,7 @@ def check_access(viewer):
     for token in ("", viewer.token[:-1], viewer.token + "0", viewer.token[:-1] + ("0" if viewer.token[-1] != "0" else "1")):
         code, _, body = viewer.get("/", token=token)
         assert code == 403 and b"<script" not in body, (token, code)
-        for path in ("/api/scene", "/api/state", "/api/frame", "/api/photo", "/api/poses"):
+        for path in ("/api/scene", "/api/state", "/api/frame", "/api/photo", "/api/poses", "/api/probe"):
             assert viewer.get(path, token=token)[0] == 403
         assert viewer.post("/api/control", {"action": "stop"}, token=token)[0] == 403
     for host in ("evil.example", f"evil.example:{viewer.port}", "127.0.0.1.evil.example", "10.0.0.1", "[::2]", "", ":80",
@@ -97,12 +99,15 @@ def check_requests(viewer, pose):
     """Checks answers to invalid parameters."""
     for bad in ({"fov": 0}, {"fov": "nan"}, {"width": 0}, {"width": 100000}, {"map": "beauty"}, {"still": 2},
                 {"background": "red"}, {"crop": "1,2,3"}, {"crop": "1,1,1,0,0,0"}, {"time": 2}, {"client": "a b"},
-                {"lens": "magic"}):
+                {"lens": "magic"}, {"second": "beauty"}, {"palette": "jet"}, {"range": "2,1"}, {"range": "1"}, {"exposure": 17}):
         bad = {key: str(value).replace(" ", "%20") for key, value in bad.items()}
         code, _, body = viewer.frame(pose, **bad)
         assert code == 400 and next(iter(bad)) in json.loads(body)["error"], (bad, code, body)
     for bad in (pose[:11], pose + [0], [2 * x for x in pose], [0] * 12, ["inf"] * 12):
         assert viewer.frame(bad)[0] == 400, bad
+    for pixel in ("", "1", "0.5,2", "nan,0", "0.5,0.5,0.5"):
+        code, _, body = viewer.get(frame_path(pose, pixel=pixel).replace("frame", "probe"))
+        assert code == 400 and "pixel" in json.loads(body)["error"], (pixel, body)
     assert viewer.get("/api/photo?split=train&view=9999")[0] == 404
     assert viewer.get("/api/photo?split=none&view=0")[0] == 400 and viewer.get("/api/photo?view=x")[0] == 400
     for body in ("", "{", "[]", "{}", '{"action": 1}', '{"action": "explode"}', "\0" * 100):
@@ -257,9 +262,9 @@ def check_rate(state):
 
 def check_training(plain, watched):
     """Viewed and attacked, paused and saved, the training has the same steps as `plain`."""
-    viewer = Program("train", DEMO, "--out", watched, *SMALL, "--deterministic", "--steps", str(STEPS), "--view=0")
+    viewer = Program("train", DEMO, "--out", watched, *SMALL, "--deterministic", "--steps", str(STEPS), "--view=0", "--json")
     state = viewer.state()
-    assert state["state"] == "training" and state["metrics"] == [] and state["can"]["stop"] is False
+    assert state["state"] in ("opening", "training") and state["metrics"] == [] and state["can"]["end"] is False, state
     scene = viewer.scene()
     assert scene["mode"] == "train" and scene["run"] == watched and scene["model"] == "ngp"
     pose = scene["views"][0]["pose"]
@@ -275,6 +280,7 @@ def check_training(plain, watched):
     saved = os.path.join(watched, "checkpoint.safetensors")
     wait_for(lambda: os.path.exists(saved))
     shutil.copy(saved, watched + ".early")
+    check_share(viewer)
     later = viewer.state()
     assert later["step"] == paused["step"] < STEPS and later["seconds"] == paused["seconds"], (paused, later)
     wait_for(lambda: viewer.frame(pose)[0] == 200)  # all other requests are finished
@@ -283,31 +289,87 @@ def check_training(plain, watched):
     attacker.start()
     assert begun.wait(60)
     assert viewer.post("/api/control", {"action": "resume"})[0] == 200
-    frames, steps = 0, set()
-    while viewer.process.poll() is None:
-        try:
-            code, headers, body = viewer.frame(pose, still=frames % 3 // 2)
-            check_rate(viewer.state())
-        except OSError:
-            break
+    frames, steps, busy = 0, set(), set()
+    while viewer.state()["state"] != "finished":
+        code, headers, body = viewer.frame(pose, still=frames % 3 // 2)
+        state = viewer.state()
+        check_rate(state)
+        assert state["busy"] == (state["state"] == "ending") and (not state["busy"] or state["activity"]), state
         if code == 200:
             assert jpeg_size(body) == (int(headers["X-Width"]), int(headers["X-Height"]))
             steps.add(int(headers["X-Step"]))
             frames += 1
         elif code != 204:
-            assert code == 503 and (b"test views are being measured" in body or b"has ended: PSNR" in body), body
-            break
-    # The page's last state describes the result, and the program waits for the page to read it.
-    end = wait_for(lambda: viewer.state()["end"])
-    assert re.fullmatch(rf"The training has ended: PSNR [0-9.]+ dB on [0-9]+ test views\. See it again: vknerf view '?{watched}'?", end), end
-    assert viewer.end() == 0, viewer.errors
+            assert code == 503, (code, body)
+            busy.add(json.loads(body)["error"])
     assert frames >= 3 and len(steps) >= 2, (frames, steps)
-    assert f"vknerf view {watched}" in viewer.output, viewer.output
+    assert all(re.fullmatch("saving the training|loading the checkpoint.*|evaluating.*|[a-z ]+ [0-9]+/[0-9]+", why) for why in busy), busy
+    check_after_training(viewer, watched, pose)
     attacker.join()
     assert attacks, "the training ended before all attacks"
     for half in attacks[0]:
         half.close()
     assert tensors(saved) == tensors(os.path.join(plain, "checkpoint.safetensors")), "the viewer changed the training"
+
+
+def check_share(viewer):
+    """Pages set the share of the training's time that rendering may take."""
+    for share in (0.3, 1, 0.02):
+        assert viewer.post("/api/control", {"action": "share", "share": share})[0] == 200
+        assert viewer.state()["share_limit"] == share
+    for share in (0, 0.019, 1.01, -1, None, "0.5", [1], 1e300):
+        code, answer = viewer.post("/api/control", {"action": "share", "share": share})
+        assert code == 400 and answer["error"].startswith("share: "), (share, code, answer)
+    assert viewer.post("/api/control", '{"action": "share", "share": NaN}')[0] == 400
+    assert viewer.state()["share_limit"] == 0.02
+    assert viewer.post("/api/control", {"action": "share", "share": 0.5})[0] == 200
+
+
+def rendering_share(viewer, pose, share, seconds=1.2):
+    """Returns the share of the time in which frames of a moving camera are rendered during a training."""
+    assert viewer.post("/api/control", {"action": "share", "share": share})[0] == 200
+    viewer.frame(pose, width=400, height=300)
+    began, rendered = time.monotonic(), 0
+    while time.monotonic() - began < seconds:
+        code, headers, _ = viewer.frame(pose, width=400, height=300)
+        rendered += 1e-3 * float(headers["X-Milliseconds"]) if code == 200 else 0
+    assert 0 <= viewer.state()["share"] <= 1
+    return rendered / (time.monotonic() - began)
+
+
+def check_after_training(viewer, run, pose):
+    """The viewer stays open at the same address, shows the checkpoint as `vknerf view` does, and ends by request."""
+    state = viewer.state()
+    assert re.fullmatch(r"The training has ended: PSNR [0-9.]+ dB on 12 test views", state["end"]), state
+    assert state["stays"] and state["command"] == f"vknerf view {run}" and 5 < state["end_psnr"] < 60, state
+    assert 0 < state["end_ssim"] < 1 and state["step"] == STEPS and state["eta"] is None, state
+    assert state["can"] == {"pause": False, "save": False, "stop": False, "share": False, "end": True}, state
+    refine(viewer, pose, client="after")
+    for action in ("pause", "stop", "save", "share"):
+        assert viewer.post("/api/control", {"action": action})[0] == 409, action
+    views = wait_for(lambda: viewer.state()["views"])
+    assert len(views) == 12 and views[0][0] == "test_000", views
+    assert abs(sum(psnr for _, psnr in views) / 12 - state["end_psnr"]) < 1e-4, (views, state)
+    printed = ""  # the result is printed before the viewer is ended
+    while not printed.endswith("}\n"):
+        printed += viewer.process.stdout.readline()
+    assert abs(json.loads(printed)["psnr"] - state["end_psnr"]) < 1e-4, (printed, state)
+    assert viewer.post("/api/control", {"action": "end"}) == (200, {"ok": True})
+    assert viewer.end() == 0 and not viewer.output, (viewer.output, viewer.errors)
+    assert f"the viewer stays open; Ctrl-C, or End on its page, ends it: {viewer.url}\n" in viewer.errors, viewer.errors
+
+
+def check_demo(folder):
+    """The viewer of the demo stays open, too, when the orbit has been rendered."""
+    viewer = Program("demo", "--out", os.path.join(folder, "demo"), *SMALL, "--steps", "2", "--quiet", "--view=0")
+    printed = []
+    while not printed or not printed[-1].startswith("the viewer stays open; "):
+        printed.append(viewer.process.stdout.readline())
+        assert printed[-1], viewer.process.stderr.read()
+    assert printed[-2] == f"orbit: {folder}/demo/orbit\n", printed
+    assert wait_for(lambda: viewer.state()["state"] == "finished")
+    assert viewer.post("/api/control", {"action": "end"})[0] == 200
+    assert viewer.end() == 0, viewer.errors
 
 
 def begin_paused(*arguments):
@@ -318,17 +380,40 @@ def begin_paused(*arguments):
     return viewer
 
 
+def check_failure(run, folder):
+    """A training that diverges leaves the viewer open on the last good checkpoint; its exit code stays."""
+    out = os.path.join(folder, "diverged")
+    shutil.copytree(run, out)
+    viewer = Program("train", "--resume", out, "--steps", "100000", "--set", "policy.moments=f16", "--set",
+                     "optimizer.learning_rate=0.02", "--view=0")
+    state = wait_for(lambda: viewer.state()["state"] == "failed" and viewer.state())
+    assert "the training has diverged" in state["end"] and state["stays"], state
+    assert state["command"] == f"vknerf view {out}" and state["step"] == STEPS, state
+    refine(viewer, viewer.scene()["views"][0]["pose"])
+    assert viewer.post("/api/control", {"action": "end"})[0] == 200
+    assert viewer.end() == 1 and "the training has diverged" in viewer.errors, viewer.errors
+
+
 def check_stop(run, viewer, folder):
     """A stop from the page, and Ctrl-C while paused, both save."""
     assert viewer.post("/api/control", {"action": "resume"})[0] == 200
-    assert viewer.frame(viewer.scene()["views"][0]["pose"])[0] == 200
+    pose = viewer.scene()["views"][0]["pose"]
+    shares = [rendering_share(viewer, pose, share) for share in (0.02, 1)]
+    assert shares[0] < 0.15 and shares[1] > 0.25, shares
     # `stop` is always possible; other requests that change the training are limited in number.
     codes = [viewer.post("/api/control", {"action": "resume"})[0] for _ in range(30)]
     assert codes.count(200) <= 21 and set(codes) <= {200, 429}, codes
+    assert viewer.post("/api/control", {"action": "end"})[0] == 409
     assert viewer.post("/api/control", {"action": "stop"})[0] == 200
+    state = wait_for(lambda: viewer.state()["state"] == "stopped" and viewer.state())
+    assert re.fullmatch(r"The training was stopped at step \d+ and is saved", state["end"]), state
+    assert re.fullmatch(r"vknerf train --resume '?[^']*/waiting'?", state["command"]) and state["end_psnr"] is None, state
+    refine(viewer, pose, client="after")
+    viewer.signal()
     assert viewer.end() == 130 and "and saved; go on with" in viewer.errors, viewer.errors
     out = os.path.join(folder, "stopped")
     shutil.copytree(run, out)
+    check_failure(run, folder)
     viewer = begin_paused("--resume", out)
     viewer.signal()
     assert viewer.end() == 130 and "and saved; go on with" in viewer.errors, viewer.errors
@@ -338,8 +423,11 @@ def check_stop(run, viewer, folder):
     code, answer = viewer.post("/api/control", {"action": "pause"})
     assert code == 400 and "several ranks" in answer["error"], (code, answer)
     assert viewer.state()["can"]["pause"] is False
-    viewer.signal(signal.SIGKILL)
-    viewer.end()
+    assert viewer.post("/api/control", {"action": "stop"})[0] == 200
+    wait_for(lambda: viewer.state()["state"] == "stopped")
+    refine(viewer, pose, client="after")  # on the first of the devices
+    assert viewer.post("/api/control", {"action": "end"})[0] == 200
+    assert viewer.end() == 130, viewer.errors
 
 
 # ---- a run -----------------------------------------------------------------------------------------------------
@@ -402,6 +490,40 @@ def check_focus(viewer, scene):
     assert facts["up"] == [0, 0, 1], facts["up"]
 
 
+def check_maps(viewer, run, view):
+    """Probes agree with the depths that `render` writes; a picture of two maps has one below the other."""
+    out = run + ".depths"
+    done = vknerf("render", run, "--split", "train", "--out", out, "--maps", "depth_values,opacity", "--width", "50", "--height", "50")
+    assert done.returncode == 0, done.stderr
+    with open(os.path.join(out, "frame_0000_depth.npy"), "rb") as file:
+        depths = struct.unpack("<2500f", file.read()[-10000:])
+    fov = 2 * math.degrees(math.atan(view["height"] / 2 / view["focal_y"]))
+    same = {"fov": fov, "width": 50, "height": 50}
+    probe = lambda **more: viewer.json(frame_path(view["pose"], **same, **more).replace("frame", "probe"))
+    opaque = [i for i, depth in enumerate(depths) if depth > 0]
+    for y, x in (divmod(opaque[len(opaque) * i // 4], 50) for i in range(4)):
+        got = probe(pixel=f"{(x + 0.5) / 50},{(y + 0.5) / 50}")
+        assert abs(got["depth"] - depths[50 * y + x]) <= 1e-3 * depths[50 * y + x] and len(got["color"]) == 3, (x, y, got, depths[50 * y + x])
+    hit = sorted(depth for depth in depths if depth > 0)
+    got = probe()
+    assert hit[0] * 0.95 < got["near"] < got["far"] < hit[-1] * 1.05, (got, hit[0], hit[-1])
+    assert probe(crop="90,90,90,91,91,91") == {}
+    frame = lambda **more: viewer.frame(view["pose"], **same, map="depth", client="maps", **more)
+    code, headers, body = frame(second="opacity")
+    assert jpeg_size(body) == (int(headers["X-Width"]), 2 * int(headers["X-Height"])), headers
+    shown = [frame(**more)[2] for more in ({}, {"range": "3,5"}, {"palette": "turbo"}, {"palette": "grey"}, {"background": "black"})]
+    assert len(set(shown)) == len(shown)
+    assert frame(exposure=2)[2] == shown[0] and viewer.frame(view["pose"], exposure=2)[2] != viewer.frame(view["pose"])[2]
+    # Published values of the palettes at their ends and in their middle.
+    known = {"viridis": ((68, 1, 84), (33, 145, 140), (253, 231, 37)), "inferno": ((0, 0, 4), (188, 55, 84), (252, 255, 164)),
+             "turbo": ((48, 18, 59), (164, 252, 60), (122, 4, 3)), "grey": ((0, 0, 0), (128, 128, 128), (255, 255, 255))}
+    for name, colors in viewer.scene()["palettes"].items():
+        for text, wanted in zip((colors[0], colors[8], colors[16]), known.pop(name)):
+            found = [int(text[i:i + 2], 16) for i in (1, 3, 5)]
+            assert max(abs(a - b) for a, b in zip(found, wanted)) < (34 if name == "turbo" else 16), (name, found, wanted)
+    assert not known
+
+
 def check_paths(viewer, run, pose):
     keys = [{"position": pose[3::4], "look_at": [0, 0, 0]}, {"position": [x + 0.1 for x in pose[3::4]], "look_at": [0, 0, 0]}]
     code, answer = viewer.post("/api/path", {"name": "turn", "path": {"keyframes": keys, "frames": 2}})
@@ -450,8 +572,10 @@ def check_view(run, folder):
         assert 0 < float(headers["X-Refined"]) <= 1 and float(headers["X-Milliseconds"]) > 0
     check_access(viewer)
     assert viewer.post("/api/control", {"action": "pause"})[0] == 409
+    assert state["end"] == "" and state["can"]["end"] and len(state["views"]) == 12, state
     check_picture(run, viewer, view, folder)
     check_focus(viewer, DEMO)
+    check_maps(viewer, run, view)
     check_paths(viewer, run, view["pose"])
     unchanged()
     # Another checkpoint replaces the one that is shown.
@@ -469,7 +593,7 @@ def check_poses(folder):
     refined ones. A scene with other training views is refused in one line, which names the checkpoint."""
     run, fewer = os.path.join(folder, "refined"), os.path.join(folder, "fewer")
     settings = ["--set", "scene.refine=poses", "--set", "refine.start=-1"]
-    viewer = Program("train", DEMO, "--out", run, *SMALL, *settings, "--steps", "1000000", "--view=0")
+    viewer = Program("train", DEMO, "--out", run, *SMALL, *settings, "--steps", "1000000", "--view=0", "--view-exit")
     before = viewer.scene()["views"]
 
     def moved():
@@ -481,6 +605,8 @@ def check_poses(folder):
     first = viewer.state()["poses"]
     wait_for(lambda: moved() and viewer.state()["poses"] > first)  # they go on to move
     viewer.post("/api/control", {"action": "stop"})
+    state = wait_for(lambda: viewer.state()["end"] and viewer.state())  # pages can read it before the program ends
+    assert state["state"] == "stopped" and not state["stays"] and not state["can"]["stop"], state
     assert viewer.end() == 130, viewer.errors
     with open(os.path.join(run, "cameras.json"), encoding="utf-8") as file:
         refined = [sum(view["transform_matrix"][:3], []) for view in json.load(file)["views"]]
@@ -577,6 +703,7 @@ def main():
         check_without_run(watched, folder)
         done("alone")
         check_missing(watched, folder)
+        check_demo(folder)
         check_poses(folder)
         done("refined")
         check_stop(plain, waiting, folder)

@@ -671,7 +671,7 @@ static const struct {
 } zeros[] = {
     {"seed", "0", 0},
     {"seconds", "0", 0},
-    {"eval_every", "0", 0},
+    {"eval_every", "0", VKN_NO_STEPS},
     {"save_every", "0", 0},
     {"save_seconds", "0", -1},
     {"scene.offset", "[0,0,0]", 0},

@@ -31,9 +31,9 @@ MOST_LINES = {"README.md": 150, "BENCHMARKS.md": 500}
 NO_SETTINGS = {"seconds.median", "torch.compile", "vknerf.crc32c"}
 # Files that programs write are no documents of the project.
 WRITTEN = {"results.md"}
-FILE_ENDINGS = set("bin c comp csv deb dll dylib exe gif glsl h html jpeg jpg json jsonl log md mp4 npy obj ply png "
+FILE_ENDINGS = set("bin c comp csv deb dll dylib exe gif glsl h html ipynb jpeg jpg json jsonl log md mp4 npy obj ply png "
                    "ps1 py safetensors sh svg tar tfevents tsv txt".split())
-ROOTS = ("src", "include", "shaders", "tests", "tools", "docs", "cmake", "assets", "examples", ".ci")
+ROOTS = ("src", "include", "shaders", "tests", "tools", "docs", "cmake", "assets", "examples", "python", ".ci")
 
 # Facts that a text is checked against. options: by command, {name: its value in the help; None: no value}; settings:
 # {key: choices; None: any value}; script_options: by script; variables: known to the sources; anchors: of a document

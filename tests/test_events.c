@@ -358,7 +358,7 @@ static void assert_black(const struct run *run, struct step_tests *tests)
     }
     const struct run_evaluation *last =
         &run->summary.evaluations[run->summary.evaluation_count - 1];
-    assert_string_equal(run->summary.background, "black");
+    assert_string_equal(base_json_text(run->summary_json, "background"), "black");
     assert_true(fabs(last->pictures[1].psnr + 10 * log10(sum)) < 0.05);
     free(pixels);
     free(straight);

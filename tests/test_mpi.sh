@@ -45,7 +45,7 @@ contains processes/summary.json '"ranks":.2,$'
 contains processes/report.html '<dt>Ranks</dt>'
 
 # Four ranks resume, whatever number of ranks began.
-trains 4 train --resume processes --steps 24 --quiet --view=0
+trains 4 train --resume processes --steps 24 --quiet --view=0 --view-exit
 [ "$(grep -c '^viewer: ' out)" = 1 ] || fail "not one viewer: $(cat out)"
 succeeds train --resume turns --steps 24 --quiet --set parallel.ranks_per_device=4
 same_weights processes turns

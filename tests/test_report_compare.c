@@ -1,11 +1,13 @@
-/* Tests report pages that compare several runs, and the strip of a run's evaluations: complete,
- * self-contained and equal to the files, whatever these contain. */
+/* Tests report pages that compare several runs, and the strip of a run's evaluations: static
+ * content and data are complete whatever the files contain. tests/test_report_page.py tests what
+ * the page's script makes of the data. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include <cjson/cJSON.h>
 #include <cmocka.h>
 
 #include <vknerf/run.h>
@@ -97,24 +99,6 @@ static char *compare(struct temporary *folder, const char *const *runs, size_t c
     return html_read(out);
 }
 
-/* Returns the figure `id` of the page, without its end tag; the caller frees it. */
-static char *figure_of(const char *page, const char *id)
-{
-    char *start = base_format("<figure class=\"chart\" id=\"%s\">", id);
-    assert_has(page, start);
-    const char *begin = strstr(page, start), *end = begin ? strstr(begin, "</figure>") : NULL;
-    free(start);
-    return end ? base_format("%.*s", (int)(end - begin), begin) : NULL;
-}
-
-static void assert_figure_has(const char *page, const char *id, const char *part)
-{
-    char *figure = figure_of(page, id);
-    if (!strstr(figure, part))
-        fail_msg("figure %s lacks %s:\n%s", id, part, figure);
-    free(figure);
-}
-
 /* ---- comparisons ---------------------------------------------------------------------------- */
 
 static void results(void **state)
@@ -125,170 +109,27 @@ static void results(void **state)
     static const char *const parts[] = {
         "<h1>2 runs</h1>",
         "<title>one, two – vknerf</title>",
-        "<td class=\"number\"><b>31.25</b></td><td class=\"number\">0.9500</td>",
-        "<td class=\"number\">29.50</td><td class=\"number\"><b>0.9700</b></td>",
-        "<td class=\"number\">100</td><td class=\"number\">0:20</td>",
-        "<td class=\"number\">0:20</td><td class=\"number\"><b>5.00</b></td>",
-        "<td class=\"number\">2.00 k</td><td class=\"number\">3</td><td class=\"text\">Card</td>",
-        "<td class=\"text\">Driver 1</td><td class=\"text\">finished</td>",
-        "<td>fp32</td>",
-        "<td>fp16</td>",
-        /* exactly the settings that differ */
-        "<th scope=\"row\">optimizer.rate</th><td class=\"text\">0.01</td><td class=\"text\">0.02",
-        "<th scope=\"row\">extra</th><td class=\"text\">–</td><td class=\"text\">x</td>",
-        "Settings that differ",
+        "<b>one</b> <span>lego</span>",
+        "Test PSNR, dB</th><td class=\"number\">31.25</td><td class=\"number\">29.50</td>",
+        "Device</th><td class=\"number\">Card</td><td class=\"number\">–</td>",
+        "Status</th><td class=\"number\">finished</td><td class=\"number\">–</td>",
+        "<caption>one</caption>",
+        "<caption>two</caption>",
     };
     for (size_t i = 0; i < BASE_COUNT(parts); i++)
         assert_has(page, parts[i]);
-    assert_null(strstr(page, "optimizer.beta"));
-    assert_null(strstr(page, "seed"));
-    assert_null(strstr(page, "<th scope=\"row\">command"));
-    free(page);
-    const char *const twice[] = {runs[0], runs[0]};
-    page = compare(folder, twice, 2);
-    assert_has(page, "The runs have the same settings.");
-    assert_has(page, "<dt>Device</dt><dd>Card</dd></div><div><dt>Driver</dt><dd>Driver 1</dd>");
-    assert_null(strstr(page, "<th scope=\"col\">Device</th>"));
-    assert_null(strstr(page, "id=\"loss-scale-steps\"")); /* 1 in both runs */
+    cJSON *data = html_data(page), *list = cJSON_GetObjectItem(data, "runs");
+    assert_int_equal(cJSON_GetArraySize(list), 2);
+    for (int i = 0; i < 2; i++) {
+        const cJSON *run = cJSON_GetArrayItem(list, i);
+        assert_string_equal(base_json_text(run, "name"), i ? "two" : "one");
+        assert_string_equal(base_json_text(run, "scene"), "lego");
+    }
+    cJSON_Delete(data);
     free(page);
 }
 
-/* Values after 20 seconds, which both runs reached: interpolated between evaluations and between
- * lines of the log; means of the log replace what the summary lacks. */
-static void equal_time(void **state)
-{
-    struct temporary *folder = *state;
-    const char *const runs[] = {
-        make_run(folder, "grid", "{\"march\": {\"sampling\": \"uniform\"}}",
-                 "{\"step\": 5, \"seconds\": 10, \"psnr\": 15}\n"
-                 "{\"step\": 9, \"seconds\": 18.5, \"psnr\": 20}\n"
-                 "{\"step\": 10, \"seconds\": 20, \"psnr\": 22}\n"
-                 "{\"step\": 20, \"seconds\": 40, \"psnr\": 30}\n",
-                 "{\"seconds\": 40, \"sampling\": {\"kind\": \"occupancy\", "
-                 "\"rays_per_second\": 5000, \"evaluated_per_ray\": 12.5, \"live_per_ray\": 8, "
-                 "\"empty_share\": 0.9, \"behind_share\": 0.36}, \"evaluations\": ["
-                 "{\"step\": 5, \"seconds\": 10, \"psnr\": 24}, {\"step\": 6, \"psnr\": 1},"
-                 "{\"step\": 20, \"seconds\": 30, \"psnr\": 26}]}"),
-        make_run(folder, "even", "{\"march\": {\"sampling\": \"uniform\"}}",
-                 "{\"step\": 1, \"seconds\": 1, \"rays_per_second\": 100, "
-                 "\"marched_per_second\": 19200, \"samples_per_second\": 9600}\n",
-                 "{\"seconds\": 20, \"evaluations\": [{\"step\": 1, \"seconds\": 19.99, "
-                 "\"psnr\": 23}]}"),
-    };
-    char *page = compare(folder, runs, 2);
-    assert_has(page, "<td>occupancy</td><td class=\"number\">12.5</td><td class=\"number\">8.0</td>"
-                     "<td class=\"number\">90.0</td><td class=\"number\">36.0</td>"
-                     "<td class=\"number\"><b>5.00 k</b></td><td class=\"number\"><b>25.00</b></td>"
-                     "<td class=\"number\">21.00</td>");
-    assert_has(page, "<td>uniform</td><td class=\"number\">192.0</td><td class=\"number\">96.0</td>"
-                     "<td class=\"number\">–</td><td class=\"number\">–</td>"
-                     "<td class=\"number\">100</td><td class=\"number\">23.00</td>"
-                     "<td class=\"number\">–</td>");
-    assert_has(page, "after 0:20 of training");
-    assert_has(page, "<td class=\"number\"><b>2.00 k</b></td>"); /* milliseconds per step */
-    free(page);
-}
-
-/* The plot's inner area is x 55 to 536, y 10 to 208; PSNR goes from 10 to 20 dB. */
-static void curves(void **state)
-{
-    struct temporary *folder = *state;
-    const char *const runs[] = {first_run(folder), second_run(folder)};
-    char *page = compare(folder, runs, 2);
-    assert_figure_has(page, "psnr-steps",
-                      "<path class=\"curve r1\" d=\"M55.0 208.0L536.0 10.0\"/>");
-    assert_figure_has(page, "psnr-steps",
-                      "<path class=\"curve r2\" d=\"M55.0 208.0L295.5 109.0\"/>");
-    assert_figure_has(page, "psnr-time", "<path class=\"curve r1\" d=\"M55.0 208.0L375.7 10.0\"/>");
-    assert_figure_has(page, "psnr-time",
-                      "<path class=\"curve r2\" d=\"M215.3 208.0L536.0 109.0\"/>");
-    assert_figure_has(page, "psnr-time", ">sec</text>");
-    assert_figure_has(page, "psnr-time", "two <b>15.00 dB</b>");
-    assert_figure_has(page, "test-psnr-steps", "<circle class=\"dot r1\" cx=\"536.0\"");
-    assert_figure_has(page, "test-ssim-steps", "<circle class=\"dot r1\" cx=\"536.0\"");
-    assert_figure_has(page, "test-ssim-time", "one <b>0.9500</b>");
-    assert_figure_has(page, "loss-scale-steps", "two: lowest 256, highest 6.554e+04, last 256.");
-    assert_figure_has(page, "loss-steps", "one: lowest 0.01, highest 0.1, last 0.01.");
-    assert_figure_has(page, "distortion-loss-steps", "two: lowest 0.5, highest 0.5, last 0.5.");
-    assert_null(strstr(page, "id=\"interlevel-loss-steps\"")); /* in neither run */
-    /* stairs: first along, then down */
-    char *figure = figure_of(page, "loss-scale-steps");
-    const char *scale = strstr(figure, "<path class=\"curve r2\" d=\"M55.0 ");
-    assert_non_null(scale);
-    assert_non_null(strstr(scale, "H295.5V"));
-    free(figure);
-    assert_figure_has(page, "throughput-steps", "one <b>3.00 k/s</b>");
-    assert_figure_has(page, "throughput-steps", "two <b>–</b>"); /* not recorded */
-    free(page);
-}
-
-/* Figures that compare precisions: skipped steps, from summary or log, whichever has more; means of
- * the log for underflow, gradient norm and idle share. */
-static void gradients(void **state)
-{
-    struct temporary *folder = *state;
-    static const char *const ids[] = {"grad-norm-steps", "skipped-steps-steps", "underflowed-steps",
-                                      "idle-share-steps"};
-    const char *const runs[] = {
-        make_run(folder, "wide", "{}",
-                 "{\"step\": 10, \"grad_norm\": 0.002, \"skipped_steps\": 0, \"underflowed\": 0, "
-                 "\"idle_share\": 0.25}\n"
-                 "{\"step\": 20, \"grad_norm\": 0.004, \"skipped_steps\": 0, \"underflowed\": 0, "
-                 "\"idle_share\": 0.75}\n",
-                 "{\"path\": \"fp32\", \"skipped_steps\": 0}"),
-        make_run(folder, "scaled", "{}",
-                 "{\"step\": 10, \"grad_norm\": 0.5, \"skipped_steps\": 3, \"flushed\": 0.02, "
-                 "\"idle_share\": null}\n"
-                 "{\"step\": 16, \"grad_norm\": null, \"skipped_steps\": 8, \"flushed\": 0.04}\n",
-                 "{\"path\": \"fp16\", \"skipped_steps\": 6, \"step\": 14}"),
-        make_run(folder, "old", "{}", "{\"step\": 10}\n", NULL),
-    };
-    char *page = compare(folder, runs, 3);
-    assert_has(page, "<td>fp32</td><td class=\"number\"><b>0</b></td>"
-                     "<td class=\"number\"><b>0.0</b></td><td class=\"number\"><b>0.00</b></td>"
-                     "<td class=\"number\">0.003</td><td class=\"number\">50.0</td>");
-    assert_has(page, "<td>fp16</td><td class=\"number\">8</td><td class=\"number\">50.0</td>"
-                     "<td class=\"number\">3.00</td><td class=\"number\">0.50</td>"
-                     "<td class=\"number\">–</td>");
-    for (size_t i = 0; i < BASE_COUNT(ids); i++)
-        free(figure_of(page, ids[i]));
-    assert_figure_has(page, "skipped-steps-steps", "scaled: lowest 3, highest 8, last 8.");
-    free(page);
-    const char *const olds[] = {runs[2], runs[2]};
-    page = compare(folder, olds, 2);
-    for (size_t i = 0; i < BASE_COUNT(ids); i++)
-        assert_null(strstr(page, ids[i]));
-    free(page);
-}
-
-/* Long times are in minutes and hours; a point whose time runs backwards is dropped. */
-static void clocks(void **state)
-{
-    struct temporary *folder = *state;
-    static const char *const names[] = {"minutes", "hours"};
-    static const char *const metrics[] = {
-        "{\"step\": 0, \"seconds\": 0, \"psnr\": 10}\n{\"step\": 5, \"seconds\": -3, \"psnr\": "
-        "12}\n"
-        "{\"step\": 6, \"psnr\": 12}\n{\"step\": 8, \"seconds\": 600, \"psnr\": 20}\n",
-        "{\"step\": 0, \"seconds\": 7200, \"psnr\": 10}\n"
-        "{\"step\": 8, \"seconds\": 36000, \"psnr\": 20}\n",
-    };
-    const char *runs[2];
-    for (size_t i = 0; i < 2; i++)
-        runs[i] = make_run(folder, names[i], "{}", metrics[i], NULL);
-    char *page = compare(folder, (const char *const[]){runs[0], runs[0]}, 2);
-    assert_figure_has(page, "psnr-time", ">min</text>");
-    assert_figure_has(page, "psnr-time", "d=\"M55.0 208.0L536.0 10.0\"");
-    assert_figure_has(page, "psnr-time", ">10</text>");
-    free(page);
-    page = compare(folder, runs, 2);
-    assert_figure_has(page, "psnr-time", ">hours</text>");
-    assert_figure_has(page, "psnr-time",
-                      "<path class=\"curve r2\" d=\"M151.2 208.0L536.0 10.0\"/>");
-    free(page);
-}
-
-static void sliders(void **state)
+static void pictures(void **state)
 {
     struct temporary *folder = *state;
     char *summary = base_format("{\"scene\": \"fern\", \"psnr\": 40, " PICTURES "}", "25");
@@ -299,23 +140,15 @@ static void sliders(void **state)
     free(summary);
     char *page = compare(folder, runs, 4);
     assert_int_equal(html_count(page, "<figure class=\"view\">"), 2);
-    assert_sliders(page, 1); /* there is only one picture of fern */
     assert_has(page, "<h3>lego test_000</h3>");
-    assert_has(page, "<option value=\"0\" selected=\"selected\">target</option>"
-                     "<option value=\"1\">one</option><option value=\"2\">two</option></select>");
     assert_has(page, "alt=\"lego test_000: two\"");
     assert_has(page, "one <b>30.50 dB</b>");
     assert_has(page, "two <b>28.25 dB</b>");
     assert_has(page, "<h3>fern test_000</h3>");
     assert_has(page, "views/target.png: cannot be read");
-    /* Among runs of one scene the best is bold; runs of other scenes do not compete. */
-    assert_has(page, "<td class=\"number\"><b>31.25</b></td>");
-    assert_has(page, "<td class=\"number\">29.50</td>");
-    assert_has(page, "<td class=\"number\">40.00</td>");
     free(page);
     page = compare(folder, (const char *const[]){runs[3], runs[3]}, 2);
     assert_has(page, "None of the runs has pictures");
-    assert_sliders(page, 0);
     free(page);
 }
 
@@ -329,44 +162,7 @@ static void sparse_runs(void **state)
     assert_has(page, "a/same");
     assert_has(page, "b/same");
     assert_has(page, "scene not recorded");
-    assert_has(page, "<td class=\"text\">unfinished</td>");
-    assert_has(page, "<td class=\"number\">31.25</td>"); /* the only one is not the best */
-    free(page);
-}
-
-/* Time grows linearly with the number of settings: a second here, minutes if it were quadratic. */
-static void many_settings(void **state)
-{
-    enum { SETTINGS = 60000 };
-    struct temporary *folder = *state;
-    struct base_text config[2] = {{0}, {0}};
-    for (unsigned run = 0; run < 2; run++) {
-        for (unsigned i = 0; i < SETTINGS; i++)
-            base_text_add(&config[run], "%s\"key%u\": %u", i ? ", " : "{", i, i % 1000 ? 1 : run);
-        base_text_add(&config[run], "}");
-    }
-    const char *const runs[] = {make_run(folder, "one", config[0].data, "", NULL),
-                                make_run(folder, "two", config[1].data, "", NULL)};
-    double began = base_seconds();
-    char *page = compare(folder, runs, 2);
-    assert_true(base_seconds() - began < 10.0);
-    assert_int_equal(html_count(page, "<td class=\"text\">0</td><td class=\"text\">1</td>"),
-                     SETTINGS / 1000);
-    for (unsigned run = 0; run < 2; run++)
-        free(config[run].data);
-    free(page);
-}
-
-/* A time near the largest float is at the right end. */
-static void longest_times(void **state)
-{
-    struct temporary *folder = *state;
-    static const char metrics[] = "{\"step\": 0, \"seconds\": 1e308, \"psnr\": 10}\n"
-                                  "{\"step\": 1, \"seconds\": 2, \"psnr\": 10}\n";
-    const char *const runs[] = {make_run(folder, "long", "{}", metrics, NULL), first_run(folder)};
-    char *page = compare(folder, runs, 2);
-    assert_null(strstr(page, "Minf"));
-    assert_null(strstr(page, "\"inf\""));
+    assert_has(page, "<td class=\"number\">unfinished</td>");
     free(page);
 }
 
@@ -394,7 +190,6 @@ static void check_hostile(struct temporary *folder, const char *name, const char
     assert_null(strstr(page, "\xff"));
     assert_has(page, escaped);
     assert_has(page, "not inside the run directory");
-    assert_sliders(page, 2);
     free(page);
 }
 
@@ -444,7 +239,7 @@ static void damaged_runs(void **state)
     free(page);
 }
 
-/* The maximum number of runs: each curve has its own style. */
+/* The maximum number of runs. */
 static void many_runs(void **state)
 {
     struct temporary *folder = *state;
@@ -452,9 +247,8 @@ static void many_runs(void **state)
     for (size_t i = 0; i < 12; i++)
         runs[i] = i % 2 ? second_run(folder) : first_run(folder);
     char *page = compare(folder, runs, 12);
-    assert_figure_has(page, "psnr-steps",
-                      "<path class=\"curve r12\" d=\"M55.0 208.0L295.5 109.0\"/>");
-    assert_int_equal(html_count(page, "<td class=\"number\"><b>31.25</b></td>"), 6);
+    assert_has(page, "<path class=\"curve r12\"");
+    assert_int_equal(html_count(page, "<td class=\"number\">31.25</td>"), 6);
     free(page);
 }
 
@@ -573,21 +367,9 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, temporary_setup, temporary_teardown)
     const struct CMUnitTest tests[] = {
-        CASE(results),
-        CASE(equal_time),
-        CASE(gradients),
-        CASE(curves),
-        CASE(clocks),
-        CASE(sliders),
-        CASE(sparse_runs),
-        CASE(many_settings),
-        CASE(longest_times),
-        CASE(hostile_runs),
-        CASE(names_of_unix),
-        CASE(damaged_runs),
-        CASE(many_runs),
-        CASE(strip_of_pictures),
-        CASE(long_and_short_strips),
+        CASE(results),      CASE(pictures),          CASE(sparse_runs),
+        CASE(hostile_runs), CASE(names_of_unix),     CASE(damaged_runs),
+        CASE(many_runs),    CASE(strip_of_pictures), CASE(long_and_short_strips),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -337,6 +337,33 @@ static void test_tried_again(void **state)
     faults.stop = 0;
 }
 
+/* An evaluation that is interrupted is made up for when the training is resumed. The save before it
+ * sets the stop flag. */
+static void test_interrupted_evaluation(void **state)
+{
+    struct step_tests *tests = *state;
+    const char *out = temporary_path(tests->folder, "interrupted");
+    struct vkn_train_params params = params_of(tests, out, 640);
+    const double steps[] = {256, 512, 640};
+    requested.save_every = 256;
+    job.stop = &faults.stop;
+    faults.saves = 0;
+    faults.stop_at = 1;
+    assert_int_equal(train(&params, NULL), VKN_INTERRUPTED);
+    assert_error("interrupted at step 256 ");
+    faults.stop_at = 0;
+    faults.stop = 0;
+    params.out = NULL;
+    params.resume = out;
+    ok(train(&params, NULL));
+    struct run run;
+    ok(run_read(out, &run));
+    assert_int_equal(run.summary.evaluation_count, 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_true(run.summary.evaluations[i].step == steps[i]);
+    run_free(&run);
+}
+
 /* A callback that makes the occupancy grid non-finite after step 20; losses stay finite. */
 struct breaker {
     bool broken, saves; /* done; whether to request a checkpoint after it */
@@ -574,11 +601,17 @@ static int teardown(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rising_steps), cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_temporaries),  cmocka_unit_test(test_kept),
-        cmocka_unit_test(test_limits),       cmocka_unit_test(test_locked),
-        cmocka_unit_test(test_failed),       cmocka_unit_test(test_tried_again),
-        cmocka_unit_test(test_vanished),     cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_rising_steps),
+        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_temporaries),
+        cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_locked),
+        cmocka_unit_test(test_failed),
+        cmocka_unit_test(test_tried_again),
+        cmocka_unit_test(test_vanished),
+        cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_interrupted_evaluation),
     };
     if (argc > 1)
         return act(argc, argv);

@@ -789,8 +789,10 @@ static void test_far(void **state)
                             RING);
         /* Converts the focus point to the dataset's coordinates and back. */
         struct vkn_scene_look look = {.size = sizeof look};
+        far->unit_length = 0.25;
         assert_ok(vkn_scene_look_at(far, point, up));
         assert_ok(vkn_scene_find_look(far, &look));
+        assert_true(look.unit_length >= 0.25 && look.unit_length <= 0.25);
         double away = 0;
         for (int n = 0; n < RING; n++)
             away += size * hypot(1, 0.3 + 0.1 * (n % 3)) / RING;

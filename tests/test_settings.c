@@ -991,7 +991,7 @@ static const struct fallback {
     {"deterministic", "false", NULL},
     {"steps", "20000", NULL},
     {"seconds", "0", NULL},
-    {"eval_every", "0", NULL},
+    {"eval_every", "null", NULL},
     {"save_every", "0", NULL},
     {"save_seconds", "null", NULL},
     {"keep", "null", NULL},

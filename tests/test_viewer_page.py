@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Tests the viewer's page in a headless browser, against `vknerf train --view` and `vknerf view` of a short run of the
-bundled scene: navigation by mouse, touch and keys, training cameras, maps, crop box, a path that is rendered
-afterwards, and pause, save and stop of a training; without complaints by the browser. Small pictures and a single
-browser save time: the test compiles and trains twice."""
+"""Tests the viewer's page in a headless browser, against `vknerf train --view` of a short run of the bundled scene, which
+stays open after the training, and `vknerf view`: pause, save and stop of a training, navigation by mouse, touch and
+keys, training cameras, maps, crop box, a path that is rendered afterwards, and the end of the program; without
+complaints by the browser. Small pictures and a single browser save time: the test compiles and trains twice."""
 import base64
 import json
 import math
@@ -135,10 +135,8 @@ def coarsen(page):
 
 
 def quiet(page):
-    """Checks that the browser has no complaints, such as errors or violations of the page's policy, except for the
-    status 503 while a training is being set up."""
-    said = [line for line in page.log() if not line.startswith(('INFO', 'DEBUG')) and
-            not re.search('/api/scene.* status of 503', line)]
+    """Checks that the browser has no complaints, such as errors or violations of the page's policy."""
+    said = [line for line in page.log() if not line.startswith(('INFO', 'DEBUG'))]
     if said:
         fail(f'the console says: {said}')
 
@@ -154,15 +152,28 @@ def watch_training(page, run):
         fail('a wrong token is not explained')
     page.log()  # includes the status 403
     page.go(training.url)
+    until(lambda: re.fullmatch(r'(Opening the scene|Rendering the first picture|(Decoding|Compiling|Setting up) [a-z ]+)( \d+/\d+)?',
+                               text(page, 'start-text')), 'what the program does before the first picture')
     page.script('sessionStorage.clear()')
-    coarsen(page)
     until(lambda: '×' in text(page, 'readout'), 'a frame while training')
+    coarsen(page)
+    if visible(page, 'start'):
+        fail('the first picture is covered')
     panel(page, 'training')
     until(lambda: text(page, 'training-state') == 'training' and number(text(page, 't-step')) > 0, 'steps')
-    until(lambda: re.match(r'[\d.]', text(page, 'psnr-at')), 'a curve of PSNR')
+    until(lambda: re.search(r'training rays [\d.]+ dB', text(page, 'curve-psnr')), 'a curve of PSNR')
     panel(page, 'cameras')
     until(lambda: page.script("return document.getElementById('camera-refined').checkVisibility()"), 'refined cameras')
     panel(page, 'training')
+
+    until(lambda: re.match(r'\d+:\d\d', text(page, 't-eta')), 'the time left')
+    for figure in 'rate', 'psnr', 'loss', 'learning-rate', 'loss-scale':
+        until(lambda: re.match(r'[\d.]', text(page, 't-' + figure)), figure)  # pylint: disable=cell-var-from-loop
+    choose(page, 'share', '50')
+    choose(page, 'share', '50', 'change')
+    until(lambda: training.json('/api/state')['share_limit'] == 0.5, 'the share of the device')
+    if visible(page, 'end'):
+        fail('a training can be ended without being stopped')
 
     progress('pause')
     page.click('#pause')
@@ -182,16 +193,47 @@ def watch_training(page, run):
     if training.process.poll() is not None:
         fail('stopped though the dialog was left')
     until(lambda: training.json('/api/state')['step'] > 300, 'something to look at')
-    quiet(page)
+    page.key('k')
+    panel(page, 'training')
     page.click('#stop')
     page.click('#confirm button[value=stop]')
-    if training.end() not in (0, 130):
-        fail(f'stopping ends with {training.process.returncode}: {training.errors}')
+    until(lambda: text(page, 'run-state') == 'stopped', 'the training is stopped and shown')
+    if not re.fullmatch(r'The training was stopped at step \d+ and is saved', text(page, 'result-text')):
+        fail(f"what has come of the training: {text(page, 'result-text')}")
+    if text(page, 'result-command') != f'vknerf train --resume {run}':
+        fail(f"how the training is continued: {text(page, 'result-command')}")
+    page.click('#result-copy')
+    until(lambda: 'opied' in text(page, 'notice'), 'the command is copied')
+    for button in 'pause', 'save', 'stop', 'share':
+        if visible(page, button):
+            fail(f'{button} after the training')
+    if page.script("return document.querySelectorAll('#keys li').length") != 1:
+        fail('the keyframe is lost')
+    panel(page, 'path')
+    page.click('#keys [data-act=delete]')
+    refined(page)
+    quiet(page)
+    return training
+
+
+def end_program(page, program):
+    """Ends the program from the page, which asks because of unsaved keyframes."""
+    progress('end_program')
+    panel(page, 'training')
+    page.click('#end')
+    page.click('#confirm-end button[value=""]')
+    if program.process.poll() is not None:
+        fail('ended though the dialog was left')
+    page.click('#end')
+    page.click('#confirm-end button[value=end]')
+    if program.end() != 130:
+        fail(f'a stopped training ends with {program.process.returncode}: {program.errors}')
     until(lambda: text(page, 'run-state') == 'the program has ended', 'the page says that the program has ended')
-    if not re.fullmatch(r'The training was stopped at step \d+ and is saved\. Go on: vknerf train --resume .*; see it: '
-                        r'vknerf view .*', text(page, 'notice')):
-        fail(f"what has come of the training: {text(page, 'notice')}")
     page.log()  # includes requests after the server's end
+
+
+def visible(page, element):
+    return page.script('return document.getElementById(arguments[0]).checkVisibility()', element)
 
 
 def number(words):
@@ -271,6 +313,73 @@ def show_maps(page):
     page.key('b')
     until(lambda: difference(pixels(page), pictures['rgb']) > 20, 'a black background')
     page.key('b')
+    compare_maps(page, pictures)
+    show_depths(page, pictures)
+
+
+FRAMES = "return performance.getEntriesByType('resource').filter((entry) => entry.name.includes('/api/frame')).length"
+
+
+def halves(picture):
+    """Returns the left and the right half of a picture of 24 x 24 values of three colours."""
+    return [[x for i, x in enumerate(picture) if (i // 3 % 24 < 12) == left] for left in (True, False)]
+
+
+def compare_maps(page, pictures):
+    """Shows two maps beside each other; their divider is moved without another frame."""
+    panel(page, 'view')
+    choose(page, 'second', 'opacity', 'change')
+    page.key('\ue00c')  # escape: close the panel
+    until(lambda: difference(halves(refined(page))[1], halves(pictures['opacity'])[1]) < 3, 'opacity on the right')
+    if difference(halves(pixels(page))[0], halves(pictures['rgb'])[0]) > 3:
+        fail('no colours on the left')
+    frames, (x, y) = page.script(FRAMES), (WIDTH // 2, HEIGHT // 2)
+    page.pointers([(x, y), (x - 100, y), (14, y)])
+    until(lambda: difference(pixels(page), pictures['opacity']) < 8, 'opacity nearly everywhere')
+    if page.script(FRAMES) != frames:
+        fail('moving the divider renders frames')
+    until(lambda: view_parameters(page).get('divider') == '0.02', 'the divider in the address')
+    page.script("document.getElementById('divider').focus()")
+    page.key('\ue014')  # right
+    until(lambda: view_parameters(page).get('divider') == '0.04', 'the divider is moved by a key')
+    choose(page, 'second', 'none', 'change')
+    until(lambda: difference(refined(page), pictures['rgb']) < 2, 'one map again')
+
+
+def show_depths(page, pictures):
+    """Checks the legend and the value under the cursor, colours, range and exposure, and the pivot of a double click."""
+    home = pose(page)
+    choose(page, 'exposure', '2')
+    until(lambda: difference(refined(page), pictures['rgb']) > 3, 'a brighter picture')
+    until(lambda: view_parameters(page).get('exposure') == '2', 'the exposure in the address')
+    choose(page, 'exposure', '0')
+    page.key('2')
+    x, y = WIDTH // 2, HEIGHT * 11 // 20
+    page.move(x, y)
+    value = until(lambda: re.match(r'([\d.]+) units · opacity \d+ %', text(page, 'legend-value')), 'a value under the cursor')
+    low, high = (float(text(page, 'legend-' + end).split()[0]) for end in ('near', 'far'))
+    if not low < float(value[1]) < high:
+        fail(f'the depth {value[1]} is not from {low} to {high}')
+    before = refined(page)
+    choose(page, 'palette', 'turbo', 'change')
+    until(lambda: difference(refined(page), before) > 3, 'other colours')
+    choose(page, 'range-far', str((low + high) / 2), 'change')
+    until(lambda: view_parameters(page).get('range', ',').split(',')[1] == short((low + high) / 2), 'a range in the address')
+    if page.script("return document.getElementById('range-auto').checked"):
+        fail('the range is still automatic')
+    choose(page, 'palette', 'viridis', 'change')
+    page.click('#maps [data-map=rgb]')
+    page.double_click(x, y)  # looks at the surface from where the camera is
+    until(lambda: abs(float(view_parameters(page)['distance']) - float(value[1])) < 0.02 * float(value[1]), 'a pivot on the surface')
+    page.key('h')
+    until(lambda: near(pose(page), home), 'home again')
+    page.script("const auto = document.getElementById('range-auto'); auto.checked = true; auto.dispatchEvent(new Event('change'))")
+    if page.script("return document.getElementById('legend').checkVisibility()"):
+        fail('a legend of colours')
+
+
+def short(number):
+    return f'{number:.6g}'
 
 
 def move_time(page, run):
@@ -282,6 +391,13 @@ def move_time(page, run):
     page.resize(400, 300)
     page.go(program.url)
     until(lambda: '×' in text(page, 'readout'), 'a frame of a scene that moves')
+    panel(page, 'training')
+    for element in 'pause', 'save', 'stop', 'share', 't-eta', 'result':
+        if visible(page, element):
+            fail(f'{element} where nothing is trained')
+    if text(page, 'training-state') != 'recorded run' or not visible(page, 'end'):
+        fail('a recorded run that cannot be ended')
+    page.key('\ue00c')  # escape: the open panel hides the time in a window this small
     coarsen(page)
     before = refined(page)
     choose(page, 'time', '0.5')
@@ -564,14 +680,27 @@ def exchange_files(page, folder, file):
 
 # ---- small windows ----
 
-def check_narrow(page):
-    progress('check_narrow')
-    page.resize(400, 800, touch=True)
-    for name in ('view', 'cameras', 'path', 'training'):
-        panel(page, name)
-        bad = page.out_of_reach()
-        if bad:
-            fail(f'at 400 pixels, {name}: {bad}')
+# Returns texts about buttons and fields that are cut: their text needs more room than they have.
+CUT = """
+return [...document.querySelectorAll('#panels button, #panels input, #panels select, #panels dd, #bar h1')].filter((element) =>
+  element.checkVisibility() && element.type !== 'range' && element.scrollWidth > element.clientWidth + 1 &&
+  getComputedStyle(element).textOverflow !== 'ellipsis').map((element) => `cut: ${element.id || element.outerHTML.slice(0, 90)}`);"""
+
+
+def check_looks(page):
+    """Checks reach, cut texts, names and contrast of every panel, in a wide and a narrow window, light and dark."""
+    progress('check_looks')
+    for width, height in (WIDTH, HEIGHT), (400, 800):
+        page.resize(width, height, touch=width == 400)
+        for name in ('view', 'cameras', 'path', 'training'):
+            panel(page, name)
+            bad = page.script(CUT) + page.unnamed() + (page.out_of_reach() if width == 400 else [])
+            for scheme in 'light', 'dark':
+                page.prefer(color_scheme=scheme, reduced_motion='reduce')
+                bad += [f'{scheme}: {text}' for text in page.low_contrast()]
+            if bad:
+                fail(f'at {width} pixels, {name}: {bad}')
+    page.prefer(reduced_motion='reduce')
     page.resize(WIDTH, HEIGHT)
 
 
@@ -579,15 +708,9 @@ def check(page, work):
     run = os.path.join(work, 'run')
     page.resize(WIDTH, HEIGHT)
     page.prefer(reduced_motion='reduce')  # flights between views cost frames; pick_cameras() tests one
-    watch_training(page, run)
-    program = Program('view', run, '--port', '0')
+    program = watch_training(page, run)  # the viewer stays open
     try:
-        page.go(program.url)
-        until(lambda: '×' in text(page, 'readout'), 'a frame')
         page.key('\ue00c')  # escape: close the panel
-        coarsen(page)
-        if not page.script("return ['pause', 'save', 'stop'].every((id) => document.getElementById(id).disabled)"):
-            fail('buttons of a training where none goes on')
         scene = program.json('/api/scene')
         for do in (move_about, show_maps, lose_connection):
             do(page)
@@ -598,14 +721,11 @@ def check(page, work):
             fail('no camera has moved')
         pick_cameras(page, views)
         make_path(page, run, work)
-        check_narrow(page)
+        check_looks(page)
         quiet(page)
-        page.go('about:blank')
-        if program.process.poll() is not None:
-            fail('vknerf view has ended by itself')
+        end_program(page, program)
     finally:
-        program.signal()
-        program.end()
+        program.process.kill()
     move_time(page, os.path.join(work, 'moving'))
 
 

@@ -73,13 +73,13 @@ class Client:
 
 
 class Program(Client):
-    """A running command that has printed its viewer's address."""
+    """A running command that has printed its viewer's address, with --json to standard error."""
 
     def __init__(self, *arguments):
         self.process = subprocess.Popen([os.environ["VKNERF_BIN"], *arguments], stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True)
         atexit.register(self.process.kill)  # of a test that failed
-        line = self.process.stdout.readline()
+        line = (self.process.stderr if "--json" in arguments else self.process.stdout).readline()
         try:
             super().__init__(line)
         except AssertionError as error:

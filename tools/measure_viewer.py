@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """tools/measure_viewer.py [--rounds N] [--steps N] [--rate F] [--flood] [TRAIN-OPTION ...]
+tools/measure_viewer.py --frames SCENE [--share X] [TRAIN-OPTION ...]
 
 Measures how much the viewer slows down a training. Trains the bundled scene alternately without --view (plain), with
 --view but no client (idle), and with a client that requests F frames per second of a moving camera (watched; F = 5).
@@ -11,6 +12,10 @@ program (tools/lavapipe.sh build/vknerf).
 core can send (refused), and as many requests whose headers never end (unfinished). The training has a core of its own,
 which it shares only with the viewer's threads. Also prints connections per second and the time in which a new
 connection with the token is answered.
+
+--frames measures what a page of 1280 x 800 pixels gets, while SCENE is trained and after the training was stopped:
+frames per second and their median size while the camera moves, and the seconds until each larger picture arrives
+while it is at rest. --share sets the viewer's share of the time.
 """
 
 import argparse
@@ -136,6 +141,65 @@ def connect(client, measured, stop):
             measured["waits"].append(math.inf)
 
 
+# ---- frames ----------------------------------------------------------------------------------------------------
+
+PAGE = {"width": 1280, "height": 800, "fov": 50}
+
+
+def run(*arguments):
+    process = subprocess.Popen([*PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    return process, Client(process.stdout.readline())
+
+
+def print_moving(client, pose, seconds):
+    began, frames = time.monotonic(), []
+    while time.monotonic() - began < seconds:
+        code, headers, _ = client.frame(rotated(pose, 0.02 * len(frames)), client="moving", **PAGE)
+        if code == 200:
+            frames.append((int(headers["X-Width"]), int(headers["X-Height"])))
+    width, height = sorted(frames)[len(frames) // 2]
+    print(f"  moving: {len(frames) / (time.monotonic() - began):.1f} frames/s of {width} x {height}", flush=True)
+
+
+def print_at_rest(client, pose, seconds):
+    began, best, pictures = time.monotonic(), 0, 0
+    print("  at rest:", end="")
+    while time.monotonic() - began < seconds:
+        code, headers, _ = client.frame(rotated(pose, 1), client="resting", still=1, **PAGE)
+        pictures += code == 200
+        if code == 200 and (int(headers["X-Width"]) > best or headers["X-Refined"] == "1.000"):
+            best = int(headers["X-Width"])
+            final = ", final" if headers["X-Refined"] == "1.000" else ""
+            print(f" {best} x {headers['X-Height']}{final} after {time.monotonic() - began:.1f} s;", end="", flush=True)
+            if final:
+                break
+    print(f" {pictures} pictures in {time.monotonic() - began:.0f} s", flush=True)
+
+
+def measure_frames(options):
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "run")
+        process, client = run("train", options.frames, "--out", out, "--steps", "1000000", "--view=0", *options.more)
+        pose = client.scene(300)["views"][0]["pose"]
+        while last_step(out) < WARM_UP:
+            time.sleep(0.1)
+        if options.share:
+            assert client.post("/api/control", {"action": "share", "share": options.share})[0] == 200
+        client.frame(pose, **PAGE)  # compiles
+        print(f"training, {client.state()['share_limit']:.0%} of the time:", flush=True)
+        print_moving(client, pose, 12)
+        print_at_rest(client, pose, 20)
+        client.post("/api/control", {"action": "stop"})
+        while process.poll() is None and client.state()["state"] != "stopped":
+            time.sleep(0.1)
+        print("after the training:")
+        client.frame(pose, **PAGE)
+        print_moving(client, pose, 6)
+        print_at_rest(client, pose, 60)
+        process.terminate()
+        process.wait()
+
+
 # ---- trainings -------------------------------------------------------------------------------------------------
 
 
@@ -215,7 +279,12 @@ def main():
     parser.add_argument("--steps", type=int, default=400)
     parser.add_argument("--rate", type=float, default=5)
     parser.add_argument("--flood", action="store_true")
+    parser.add_argument("--frames", metavar="SCENE")
+    parser.add_argument("--share", type=float)
     options, options.more = parser.parse_known_args()
+    if options.frames:
+        measure_frames(options)
+        return
     loads = ("idle", *FLOODS) if options.flood else ("plain", "idle", "watched")
     rates = {load: [] for load in loads}
     if options.flood and len(CORES) < 2:

@@ -45,10 +45,10 @@ build_packages='gcc libc6-dev cmake ninja-build pkg-config libvulkan-dev libvulk
 # For tools/lint.sh and for tests: Python, MPI, the library (C++, doxygen, ABI), meshes, man page and completions,
 # vknerf prepare, locales, images in WebP and TIFF, XML.
 test_packages='shellcheck python3 libopenmpi-dev openmpi-bin g++ doxygen abigail-tools python3-numpy
-    python3-meshio assimp-utils
+    python3-meshio assimp-utils python3-pip mypy
     mandoc man-db zsh fish colmap ffmpeg locales libwebp7 libtiff6 libexpat1'
-# For cpack: dpkg-shlibdeps, and file, which finds executables.
-package_packages='dpkg-dev file'
+# For cpack: dpkg-shlibdeps, and file, which finds executables. For tools/wheel.sh: the parser of the headers.
+package_packages='dpkg-dev file python3 python3-pycparser patchelf'
 # For tools/windows.sh: compilers, what builds libraries from Debian's source packages, and what the tests run.
 windows_packages='gcc-mingw-w64-x86-64-posix g++-mingw-w64-x86-64-posix libz-mingw-w64-dev nasm make python3 dpkg-dev
     zlib1g-dev assimp-utils'

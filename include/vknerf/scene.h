@@ -56,6 +56,7 @@ struct vkn_scene_look {
     double point[3], up[3]; /* see vkn_scene_look_at */
     double distance;        /* mean distance of the training cameras from the point */
     double cube[6];         /* reconstructed cube: low corner, high corner */
+    double unit_length;     /* metres of a dataset unit; 0: unknown. Needs `size` */
 };
 /* Returns focus point, upward direction, distance and cube for a default view of the scene. */
 VKN_API vkn_status vkn_scene_find_look(const vkn_scene *scene, struct vkn_scene_look *look);
@@ -76,6 +77,19 @@ VKN_API const char *vkn_scene_image_file(const vkn_scene *scene, enum vkn_split 
 /* Checks that a file is a camera path for vkn_render_params.camera_path in this scene.
  * VKN_BAD_INPUT names the error. */
 VKN_API vkn_status vkn_scene_check_path(const vkn_scene *scene, const char *file);
+
+/* Cameras of a camera path, one per frame. */
+struct vkn_camera_path {
+    size_t size;                /* see <vknerf/api.h> */
+    struct vkn_camera *cameras; /* [count], with pose, lens, size and time */
+    size_t count;
+    double fps; /* frames per second; 0: the file gives none */
+};
+/* Reads a camera path of any kind that `vknerf render --path` reads. `dataparser` is the file
+ * dataparser_transforms.json for a path of nerfstudio; NULL: the one beside the path, if any. The
+ * caller frees path->cameras with vkn_free. VKN_BAD_INPUT names the error. */
+VKN_API vkn_status vkn_scene_read_path(const vkn_scene *scene, const char *file,
+                                       const char *dataparser, struct vkn_camera_path *path);
 
 /* ---- content and problems of a scene --------------------------------------------------------- */
 

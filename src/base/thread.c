@@ -1,4 +1,4 @@
-/* Runs loops on all processors and work in the background, and reads the monotonic clock. */
+/* Runs loops on all processors and work in the background. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -13,20 +13,6 @@
 /* Least stack of a thread, in bytes: compilers of drivers recurse deeply, and the default is less
  * in some C libraries (musl: 128 KiB). */
 #define LEAST_STACK ((size_t)8 << 20)
-
-double base_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-void base_sleep(double seconds)
-{
-    const struct timespec time = {.tv_sec = (time_t)seconds,
-                                  .tv_nsec = (long)(1e9 * (seconds - (double)(time_t)seconds))};
-    nanosleep(&time, NULL);
-}
 
 /* The load is atomic because another thread may set the flag: a plain read would be a data race
  * (C11, 5.1.2.4). */

@@ -10,6 +10,9 @@
 
 /* Set by the first Ctrl-C; a second one ends the program. */
 extern volatile sig_atomic_t cli_stop;
+/* Clears cli_stop after a page of the viewer has set it. Returns false, and leaves it set, if a
+ * signal has arrived. */
+bool cli_clear_stop(void);
 /* Message of the first Ctrl-C: a line with a line break before and after it. */
 extern const char *volatile cli_stop_text;
 /* Prepares the process before the command runs: catches signals and opens closed standard streams.
@@ -137,10 +140,27 @@ int cli_trust(const char *given, const char *run);
         .target = &(job).quiet                                                              \
     }
 
+/* Finds the words that start this program: more than one if a dynamic loader was started with the
+ * program as its argument. *list ends with NULL and stays valid. Returns OPTIONS_GO_ON or an exit
+ * code. */
+int cli_find_program(const char *const **list, size_t *count);
+/* Prints "progress DONE TOTAL WHAT" on standard error: vkn_job.progress, for programs that run a
+ * command. */
+void cli_print_progress(void *context, const char *what, size_t done, size_t total);
+#define CLI_PROGRESS_OPTION(progress)                                                  \
+    {.name = "--progress",                                                             \
+     .help = "print progress on standard error as lines \"progress DONE TOTAL WHAT\"", \
+     .kind = OPTION_FLAG,                                                              \
+     .target = &(progress)}
+
+#define CLI_VIEW_OPTIONS 12
 /* Viewer of a command, and its options. */
 struct cli_view {
+    /* Options of `vknerf render` and `export` that pages use, ending with NULL. */
+    const char *task_options[CLI_VIEW_OPTIONS + 1];
     struct options_port port;
     const char *address; /* NULL: 127.0.0.1 */
+    bool exits;          /* the program ends with the training */
     struct viewer *viewer;
 };
 #define CLI_VIEW_ADDRESS_OPTION(view)                                                     \
@@ -154,6 +174,9 @@ const char *cli_rank(void);
 /* Returns whether this process is rank 0 or the only one. Rank 0 searches the batch and runs the
  * viewer. */
 bool cli_is_rank_0(void);
+/* Lets pages use an option of `vknerf render` and `export`; value "": the option has none, NULL:
+ * nothing is added. */
+void cli_view_add_option(struct cli_view *view, const char *option, const char *value);
 /* Starts the viewer and prints its address. Returns OPTIONS_GO_ON or an exit code. */
 int cli_view_start(struct cli_view *view, FILE *stream);
 

@@ -9,32 +9,6 @@
 
 #include "cli/cli.h"
 
-#define MOST_WORDS 64
-
-/* ---- the command that starts this program ---------------------------------------------------- */
-
-/* Words of this process's command line up to the program's name: more than one if a dynamic loader
- * was started with the program as its argument. */
-struct words {
-    char text[1 << 16];
-    char path[4096];
-    const char *list[MOST_WORDS];
-    size_t count;
-};
-
-static int read_words(struct words *words)
-{
-    size_t size = cli_read_command_line(words->text, sizeof words->text - 1);
-    ssize_t length = readlink("/proc/self/exe", words->path, sizeof words->path - 1);
-    for (size_t at = 0; at < size && words->count < MOST_WORDS; at += strlen(words->text + at) + 1)
-        words->list[words->count++] = words->text + at;
-    if (length <= 0 || words->count < cli_argument_count)
-        return cli_fail(VKN_ERROR, "certify: /proc/self cannot be read");
-    words->count -= cli_argument_count - 1;
-    words->list[0] = words->path;
-    return VKN_OK;
-}
-
 /* ---- result ---------------------------------------------------------------------------------- */
 
 static bool has_passed(const cJSON *test)
@@ -95,15 +69,13 @@ static bool needs_scene(const char *only)
 
 static int certify(struct vkn_certify_params *params, bool json)
 {
-    static struct words words;
     char *scene = NULL, *text = NULL;
-    int code = read_words(&words);
-    if (code == VKN_OK && needs_scene(params->only))
-        code = cli_find_bundled(&scene);
+    int code = cli_find_program(&params->command, &params->command_count);
+    if (code != OPTIONS_GO_ON)
+        return code;
+    code = needs_scene(params->only) ? cli_find_bundled(&scene) : VKN_OK;
     if (code != VKN_OK)
         return code;
-    params->command = words.list;
-    params->command_count = words.count;
     params->scene = scene;
     vkn_status status = vkn_certify(params, &text);
     free(scene);

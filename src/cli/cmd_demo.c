@@ -26,6 +26,8 @@ static int train(struct training *training, bool force)
                 "%s: already trained, %llu steps in %.1f s, PSNR %.2f dB; --force trains again\n",
                 params->out, (unsigned long long)state.step, state.seconds, state.psnr);
             printf("report: %s/report.html\npictures: %s/views\n", params->out, params->out);
+            if (training->view.port.given)
+                printf("view it again: vknerf view %s\n", params->out);
             return cli_finish_output();
         }
         params->resume = params->out;
@@ -120,6 +122,7 @@ int cmd_demo(int argc, char **argv)
         code = train(&training, force);
         if (code == VKN_OK)
             code = render_orbit(&training);
+        code = training_view(&training, code);
     }
     training_end(&training);
     return code;

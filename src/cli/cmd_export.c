@@ -169,7 +169,7 @@ static int parse(int argc, char **argv, struct vkn_export_params *params, struct
 {
     struct texts texts = {0};
     const char *trust = NULL;
-    bool all = false;
+    bool all = false, progress = false;
     char usage[160];
     snprintf(
         usage, sizeof usage,
@@ -215,6 +215,7 @@ static int parse(int argc, char **argv, struct vkn_export_params *params, struct
         CLI_SCENE_OPTIONS(params->scene, params->format),
         CLI_TRUST_OPTION(trust),
         {OPTION("--json", NULL, FLAG, json, "print the result as one JSON object")},
+        CLI_PROGRESS_OPTION(progress),
         CLI_JOB_OPTIONS(*job),
     };
     const struct options_command command = {
@@ -231,6 +232,7 @@ static int parse(int argc, char **argv, struct vkn_export_params *params, struct
     };
     int code = options_parse(&command, argc, argv, &params->run);
     params->object = !all;
+    job->progress = progress ? cli_print_progress : NULL;
     if (code == OPTIONS_GO_ON)
         code = check(&texts, params);
     return code == OPTIONS_GO_ON ? cli_trust(trust, params->run) : code;
@@ -238,7 +240,7 @@ static int parse(int argc, char **argv, struct vkn_export_params *params, struct
 
 int cmd_export(int argc, char **argv)
 {
-    struct vkn_job job = {.stop = &cli_stop};
+    struct vkn_job job = {.size = sizeof job, .stop = &cli_stop};
     struct vkn_export_params params = {.size = sizeof params, .job = &job};
     bool json = false;
     int code = parse(argc, argv, &params, &job, &json);

@@ -109,8 +109,8 @@ static int check(const struct training *training, const char *cameras, bool lens
 static int parse(struct training *training, int argc, char **argv, struct vkn_refine_params *params,
                  bool *lenses)
 {
-    static const char *const unused[] = {"--view", "--view-address", "--profile", "--field",
-                                         "--model"};
+    static const char *const unused[] = {"--view",    "--view-address", "--view-exit",
+                                         "--profile", "--field",        "--model"};
     for (size_t i = 0; i < sizeof(unused) / sizeof(unused[0]); i++)
         training_remove_option(training, unused[i]);
     training_set_help(training, "--steps", "number of steps of each training; default 20000");

@@ -146,9 +146,9 @@ static const char *const backgrounds[] = {"", "", "white", "black", "transparent
 int cmd_render(int argc, char **argv)
 {
     unsigned background = 0;
-    struct vkn_job job = {.stop = &cli_stop};
+    struct vkn_job job = {.size = sizeof job, .stop = &cli_stop};
     struct vkn_render_params params = {.size = sizeof params, .job = &job};
-    bool json = false;
+    bool json = false, progress = false;
     const char *maps = "rgb", *time = NULL, *fps = NULL, *video = NULL, *crop = NULL, *trust = NULL,
                *exposure = NULL;
     const struct option options[] = {
@@ -195,6 +195,7 @@ int cmd_render(int argc, char **argv)
         CLI_SCENE_OPTIONS(params.scene, params.format),
         CLI_TRUST_OPTION(trust),
         {OPTION("--json", NULL, FLAG, &json, "print the result as one JSON object")},
+        CLI_PROGRESS_OPTION(progress),
         CLI_JOB_OPTIONS(job),
     };
     const struct options_command command = {
@@ -215,6 +216,7 @@ int cmd_render(int argc, char **argv)
         code = parse_maps(maps, &params);
     if (code == OPTIONS_GO_ON)
         code = cli_parse_time(time, &params.has_time, &params.time);
+    job.progress = progress ? cli_print_progress : NULL;
     params.transparent = background == TRANSPARENT;
     params.background = params.transparent ? 0 : (enum vkn_background)background;
     if (code == OPTIONS_GO_ON)

@@ -92,7 +92,7 @@ int cmd_train(int argc, char **argv)
     if (code == OPTIONS_GO_ON)
         code = parse(&training, argc, argv);
     if (code == OPTIONS_GO_ON)
-        code = training_run(&training);
+        code = training_view(&training, training_run(&training));
     training_end(&training);
     return code;
 }

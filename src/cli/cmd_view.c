@@ -59,5 +59,11 @@ int cmd_view(int argc, char **argv)
     int code = options_parse(&command, argc, argv, &run.run);
     if (code == OPTIONS_GO_ON)
         code = cli_trust(trust, run.run);
+    cli_view_add_option(&view, "--device", job.device);
+    cli_view_add_option(&view, "--shader-dir", job.shader_dir);
+    cli_view_add_option(&view, "--scene", run.scene);
+    if (run.format != VKN_SCENE_AUTO)
+        cli_view_add_option(&view, "--format", cli_formats[run.format]);
+    cli_view_add_option(&view, "--trust", trust ? "" : NULL);
     return code == OPTIONS_GO_ON ? show(&view, &run) : code;
 }

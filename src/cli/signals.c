@@ -38,7 +38,7 @@ struct arrival {
     uint32_t tick; /* milliseconds, modulo 2^32 */
 };
 static _Atomic struct arrival last_arrival;
-static atomic_flag stopping = ATOMIC_FLAG_INIT;
+static atomic_bool stopping;
 
 /* Returns whether the same signal came shortly before: timeout(1) sends its signal twice, to the
  * program and to its group, and a bouncing key repeats Ctrl-C. */
@@ -62,11 +62,20 @@ static void ask_to_stop(void)
     __atomic_store_n(&cli_stop, 1, __ATOMIC_RELAXED);
 }
 
+bool cli_clear_stop(void)
+{
+    __atomic_store_n(&cli_stop, 0, __ATOMIC_RELAXED);
+    if (!atomic_load(&stopping))
+        return true;
+    ask_to_stop(); /* the signal may have arrived before cli_stop was cleared */
+    return false;
+}
+
 static void on_signal(int number)
 {
     if (is_repeated_signal(number))
         return;
-    if (atomic_flag_test_and_set(&stopping)) {
+    if (atomic_exchange(&stopping, true)) {
         write_error("\nstopped at once: what came after the last checkpoint is not saved\n");
         end_by_signal(number);
     }
@@ -78,7 +87,7 @@ static void on_signal(int number)
 static void on_cpu_limit(int number)
 {
     (void)number;
-    if (!atomic_flag_test_and_set(&stopping))
+    if (!atomic_exchange(&stopping, true))
         write_error("\nthe limit on processor time is reached: stopping and saving\n");
     ask_to_stop();
 }

@@ -20,16 +20,31 @@ static void write_error(const char *text)
         return;
 }
 
+static atomic_bool stopping;
+
+static void ask_to_stop(void)
+{
+    __atomic_store_n(&cli_stop, 1, __ATOMIC_RELAXED);
+}
+
+bool cli_clear_stop(void)
+{
+    __atomic_store_n(&cli_stop, 0, __ATOMIC_RELAXED);
+    if (!atomic_load(&stopping))
+        return true;
+    ask_to_stop(); /* the event may have arrived before cli_stop was cleared */
+    return false;
+}
+
 /* Runs on a thread of its own. */
 static BOOL WINAPI on_event(DWORD event)
 {
-    static atomic_flag stopping = ATOMIC_FLAG_INIT;
     bool is_key = event == CTRL_C_EVENT || event == CTRL_BREAK_EVENT;
-    if (atomic_flag_test_and_set(&stopping) && is_key) {
+    if (atomic_exchange(&stopping, true) && is_key) {
         write_error("\nstopped at once: what came after the last checkpoint is not saved\n");
         TerminateProcess(GetCurrentProcess(), (UINT)STATUS_CONTROL_C_EXIT);
     }
-    __atomic_store_n(&cli_stop, 1, __ATOMIC_RELAXED);
+    ask_to_stop();
     write_error(cli_stop_text);
     /* The console closes or the user logs off: the system ends the process when this handler
      * returns, or after 5 s. Until then the main thread saves, and ends the process. */

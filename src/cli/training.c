@@ -1,9 +1,11 @@
 /* Trains from the command line: converts options to a configuration and prints the result. */
 #include "cli/training.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cjson/cJSON.h>
 
@@ -92,6 +94,8 @@ static void list_options(struct training *t)
                 "time of every pass: a table at the end, and trace.json")},
         {OPTION("--view", "PORT", VIEW, &t->view.port,
                 "show the training in a browser; the address is printed")},
+        {OPTION("--view-exit", NULL, FLAG, &t->view.exits,
+                "with --view: end with the training; without it the viewer stays open")},
         CLI_VIEW_ADDRESS_OPTION(t->view),
         CLI_JOB_OPTIONS(t->job),
     };
@@ -104,7 +108,8 @@ static void list_options(struct training *t)
 
 int training_begin(struct training *training, int argc)
 {
-    *training = (struct training){.job.stop = &cli_stop,
+    *training = (struct training){.job.size = sizeof(training->job),
+                                  .job.stop = &cli_stop,
                                   .params.job = &training->job,
                                   .params.command = cli_arguments,
                                   .params.command_count = cli_argument_count};
@@ -124,6 +129,7 @@ void training_end(struct training *training)
     vkn_config_destroy(&training->config);
     vkn_config_destroy(&training->given);
     free(training->found);
+    free(training->shown);
     *training = (struct training){0};
 }
 
@@ -197,12 +203,29 @@ static void print_steps(const struct vkn_train_result *result)
     puts("");
 }
 
+/* Prints when the PSNR of held-out views reached a level, unless they were measured only once. */
+static void print_reached(const struct vkn_train_result *result)
+{
+    char *text = vkn_train_result_json(result);
+    cJSON *json = text ? cJSON_Parse(text) : NULL;
+    const cJSON *evaluations = cJSON_GetObjectItemCaseSensitive(json, "evaluations"), *at;
+    if (cJSON_GetArraySize(evaluations) > 1)
+        cJSON_ArrayForEach (at, cJSON_GetObjectItemCaseSensitive(json, "reached"))
+            printf("reached %g dB on %g of %zu %s views after %.1f s, at step %.0f\n",
+                   cli_number_of(at, "psnr"), cli_number_of(at, "views"),
+                   result->evaluation->view_count, cli_splits[result->evaluation->split],
+                   cli_number_of(at, "seconds"), cli_number_of(at, "step"));
+    cJSON_Delete(json);
+    free(text);
+}
+
 static int print_result(const struct training *training, const struct vkn_train_result *result)
 {
     if (training->json)
         return print_json(training, result);
     print_steps(result);
     cli_print_evaluation(result->evaluation);
+    print_reached(result);
     printf("report: %s/report.html\npictures: %s/views\n", result->folder, result->folder);
     return cli_finish_output();
 }
@@ -235,38 +258,96 @@ static bool may_be_fp32(const vkn_config *config)
     return may;
 }
 
-/* Writes the last message of the viewer. An interrupted training has no evaluation. */
-static void format_end(const struct training *training, vkn_status status,
-                       const struct vkn_train_result *result, char *text, size_t size)
+/* ---- the viewer ------------------------------------------------------------------------------ */
+
+/* Sets `shown` if the viewer stays open: unless a signal has ended the training, or there is no
+ * checkpoint to show. */
+static void choose_shown(struct training *training, const struct vkn_train_result *result)
 {
+    char *checkpoint = result && result->folder
+                           ? cli_format_path(result->folder, "/checkpoint.safetensors")
+                           : NULL;
+    struct stat file;
+    bool stays = viewer_has_trained(training->view.viewer) && !training->view.exits && checkpoint &&
+                 stat(checkpoint, &file) == 0 && cli_clear_stop();
+    training->shown = stays ? strdup(result->folder) : NULL;
+    free(checkpoint);
+}
+
+/* Shows the result on the viewer's pages. */
+static void show_result(const struct training *training, vkn_status status,
+                        const struct vkn_train_result *result)
+{
+    char text[512], command[512] = "";
     const char *trust = training->field || training->trust ? " --trust" : "";
     char *run = result && result->folder ? vkn_shell_word(result->folder) : NULL;
     const struct vkn_evaluation *evaluation =
         status == VKN_OK && result ? result->evaluation : NULL;
     if (evaluation && run)
-        snprintf(
-            text, size,
-            "The training has ended: PSNR %.2f dB on %zu %s view%s. See it again: vknerf view %s%s",
-            evaluation->psnr, evaluation->view_count, cli_splits[evaluation->split],
-            evaluation->view_count == 1 ? "" : "s", run, trust);
+        snprintf(text, sizeof(text), "The training has ended: PSNR %.2f dB on %zu %s view%s",
+                 evaluation->psnr, evaluation->view_count, cli_splits[evaluation->split],
+                 evaluation->view_count == 1 ? "" : "s");
     else if (status == VKN_INTERRUPTED && run && result->step > 0)
-        snprintf(text, size,
-                 "The training was stopped at step %llu and is saved. Go on: vknerf train --resume "
-                 "%s; see it: vknerf view %s%s",
-                 (unsigned long long)result->step, run, run, trust);
+        snprintf(text, sizeof(text), "The training was stopped at step %llu and is saved",
+                 (unsigned long long)result->step);
     else
-        snprintf(text, size, "The training has failed: %s", vkn_last_error());
+        snprintf(text, sizeof(text), "The training has failed: %s", vkn_last_error());
+    if (run && status == VKN_INTERRUPTED && result->step > 0)
+        snprintf(command, sizeof(command), "vknerf train --resume %s%s", run, trust);
+    else if (run && (evaluation || training->shown))
+        snprintf(command, sizeof(command), "vknerf view %s%s", run, trust);
+    const struct viewer_result shown = {.status = status,
+                                        .text = text,
+                                        .command = command,
+                                        .psnr = evaluation ? evaluation->psnr : (double)NAN,
+                                        .ssim = evaluation ? evaluation->ssim : (double)NAN,
+                                        .stays = training->shown != NULL};
+    viewer_set_result(training->view.viewer, &shown);
     free(run);
+}
+
+static void stop_viewer(struct training *training)
+{
+    training->job.progress = NULL; /* its context is the viewer */
+    viewer_stop(&training->view.viewer);
+}
+
+static vkn_status show(struct training *training, char message[VIEWER_MESSAGE])
+{
+    struct vkn_job job = training->job;
+    const struct viewer_run run = {.run = training->shown, .job = &job};
+    char *devices = training->params.devices ? strdup(training->params.devices) : NULL;
+    if (devices && !job.device)
+        job.device = strtok(devices, ","); /* the first of --devices */
+    vkn_status status = viewer_show(training->view.viewer, &run, message);
+    free(devices);
+    return status;
+}
+
+int training_view(struct training *training, int code)
+{
+    FILE *stream = training->json ? stderr : stdout;
+    char message[VIEWER_MESSAGE];
+    if (!training->view.viewer)
+        return code;
+    cli_stop_text = "\nstopping; once more to stop at once\n";
+    fprintf(stream, "the viewer stays open; Ctrl-C, or End on its page, ends it: %s\n",
+            viewer_address(training->view.viewer));
+    fflush(stream);
+    if (show(training, message) != VKN_OK)
+        fprintf(stderr, "warning: the viewer ends: %s\n", message);
+    stop_viewer(training);
+    return code;
 }
 
 static int train(struct training *training)
 {
     struct vkn_train_result *result;
-    char end[1024];
     vkn_status status = vkn_run_train(&training->params, &result);
-    format_end(training, status, result, end, sizeof(end));
-    viewer_set_result(training->view.viewer, end);
-    viewer_stop(&training->view.viewer);
+    choose_shown(training, result);
+    show_result(training, status, result);
+    if (!training->shown)
+        stop_viewer(training);
     int code = result ? finish(training, status, result) : cli_status(status);
     if (code == VKN_OK && training->view.port.given && !training->json && result->rank == 0)
         printf("view it again: vknerf view %s%s\n", result->folder,
@@ -291,6 +372,8 @@ static int trust(const struct training *training)
 int training_configure(struct training *training)
 {
     vkn_log_quiet(training->job.quiet);
+    if (training->view.exits && !training->view.port.given)
+        return cli_fail(VKN_BAD_INPUT, "--view-exit: only valid with --view");
     int trusted = trust(training);
     if (trusted != OPTIONS_GO_ON)
         return trusted;
@@ -313,11 +396,17 @@ int training_run(struct training *training)
             return found;
     }
     if (training->view.port.given && cli_is_rank_0()) {
+        cli_view_add_option(&training->view, "--device", training->job.device);
+        cli_view_add_option(&training->view, "--shader-dir", training->job.shader_dir);
+        cli_view_add_option(&training->view, "--trust",
+                            training->field || training->trust ? "" : NULL);
         int started = cli_view_start(&training->view, training->json ? stderr : stdout);
         if (started != OPTIONS_GO_ON)
             return started;
         training->params.size = sizeof training->params;
         training->params.callbacks = viewer_callbacks(training->view.viewer);
+        training->job.progress = viewer_progress;
+        training->job.progress_context = training->view.viewer;
     }
     return train(training);
 }

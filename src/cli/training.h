@@ -22,6 +22,7 @@ struct training {
     bool json; /* print the result, or the result of find_batch only, as JSON */
     struct cli_view view;
     char *found; /* JSON of find_batch, for the result */
+    char *shown; /* run directory that the viewer shows after the training; NULL: none */
     struct option options[TRAINING_MAX_OPTIONS];
     size_t option_count;
 };
@@ -41,8 +42,12 @@ void training_end(struct training *training);
 /* Applies the file and settings, on top of those of a run to resume. Returns OPTIONS_GO_ON or an
  * exit code. */
 int training_configure(struct training *training);
-/* Configures, trains, and prints the result. Returns an exit code. */
+/* Configures, trains, and prints the result. Returns an exit code. The viewer may still be open
+ * then: training_view continues with it. */
 int training_run(struct training *training);
+/* Shows the trained run in the viewer until it is ended, if it is open. Returns `code`, the exit
+ * code of the work before. */
+int training_view(struct training *training, int code);
 /* Prints the profile to standard error. */
 void training_print_profile(const struct vkn_train_result *result);
 /* Runs --find-batch: searches, prints, and sets the batch. Returns OPTIONS_GO_ON to train, or an

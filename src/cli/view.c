@@ -21,9 +21,28 @@ bool cli_is_rank_0(void)
     return !rank || strcmp(rank, "0") == 0;
 }
 
+void cli_view_add_option(struct cli_view *view, const char *option, const char *value)
+{
+    size_t count = 0;
+    while (view->task_options[count])
+        count++;
+    if (!value || count + 2 > CLI_VIEW_OPTIONS)
+        return;
+    view->task_options[count] = option;
+    if (value[0])
+        view->task_options[count + 1] = value;
+}
+
 int cli_view_start(struct cli_view *view, FILE *stream)
 {
+    const char *const *program = NULL;
+    size_t words = 0;
+    int code = cli_find_program(&program, &words);
+    if (code != OPTIONS_GO_ON)
+        return code;
     const struct viewer_params params = {
+        .program = program,
+        .options = view->task_options,
         .address = view->address,
         .port = view->port.has_number ? view->port.number : VIEWER_PORT,
         .any_port = !view->port.has_number,

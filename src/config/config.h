@@ -18,10 +18,12 @@ struct vkn_schedule_point {
     float value;
 };
 
-#define VKN_STEPS 32
-/* Steps at which something happens, besides the end of training; all zero: none. */
+#define VKN_STEPS    32
+#define VKN_NO_STEPS UINT32_MAX
+/* Steps at which something happens, besides the end of training; all zero: unset. */
 struct vkn_steps {
-    uint32_t every;         /* interval; with `factor` the first step of a geometric series */
+    uint32_t every;         /* interval, VKN_NO_STEPS: no step at all; with `factor` the first step
+                               of a geometric series */
     float factor;           /* ratio of the series; 0: no series */
     uint32_t at[VKN_STEPS]; /* if `every` is 0: a list of increasing steps, ends with 0 */
 };
@@ -186,6 +188,8 @@ const char *config_default_text(const struct config_setting *setting);
 
 /* ---- use ------------------------------------------------------------------------------------- */
 
+/* Returns whether steps are given, VKN_NO_STEPS included. */
+bool config_has_steps(const struct vkn_steps *steps);
 /* Returns the first of the steps that is greater than `after`; UINT32_MAX: none. */
 uint64_t config_next_step(const struct vkn_steps *steps, uint64_t after);
 

@@ -72,7 +72,7 @@
       "number of training steps")                                                                       \
     X(G, seconds, SECONDS, RANGE(0, 1e9), OPEN("0"),                                                    \
       "limit on the training time, which begins after 16 steps; 0: no limit")                           \
-    X(G, eval_every, STEPS, RANGE_OR_OFF(1, UINT32_MAX), OPEN("only at the end"),                       \
+    X(G, eval_every, STEPS, RANGE_OR_OFF(1, UINT32_MAX), OPEN("at 10, 20, 40, 80 % of the run"),        \
       "steps between quick evaluations, or a list of steps; 0: none")                                   \
     X(G, save_every, U32, RANGE(0, UINT32_MAX), OPEN("0"),                                              \
       "steps between checkpoints; 0: by time")                                                          \

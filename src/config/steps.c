@@ -23,8 +23,12 @@ static struct vkn_steps *steps_of(const struct config_setting *setting, struct v
 vkn_status config_store_every(const struct config_setting *setting, const char *source,
                               const struct config_number *number, struct vkn_config *config)
 {
-    *steps_of(setting, config) = (struct vkn_steps){0};
-    return config_store_number(setting, source, EVERY, number, config);
+    struct vkn_steps *steps = steps_of(setting, config);
+    *steps = (struct vkn_steps){0};
+    BASE_TRY(config_store_number(setting, source, EVERY, number, config));
+    if (steps->every == 0)
+        steps->every = VKN_NO_STEPS;
+    return VKN_OK;
 }
 
 vkn_status config_store_step(const struct config_setting *setting, const char *source, size_t index,
@@ -104,8 +108,10 @@ cJSON *config_steps_json(const struct config_setting *setting, const struct vkn_
         (const struct vkn_steps *)(const void *)((const char *)config + setting->offset);
     if (steps->factor > 0.0f)
         return series_json(steps);
-    if (steps->at[0] == 0)
-        return cJSON_CreateNumber(steps->every);
+    if (!config_has_steps(steps))
+        return cJSON_CreateNull();
+    if (steps->every > 0)
+        return cJSON_CreateNumber(steps->every == VKN_NO_STEPS ? 0 : steps->every);
     cJSON *list = cJSON_CreateArray();
     for (size_t i = 0; i < VKN_STEPS && steps->at[i] > 0; i++)
         cJSON_AddItemToArray(list, cJSON_CreateNumber(steps->at[i]));
@@ -122,9 +128,14 @@ static uint64_t next_of_series(const struct vkn_steps *steps, uint64_t after)
     return step < (double)UINT32_MAX ? (uint64_t)floor(step + 0.5) : UINT32_MAX;
 }
 
+bool config_has_steps(const struct vkn_steps *steps)
+{
+    return steps->every > 0 || steps->at[0] > 0;
+}
+
 uint64_t config_next_step(const struct vkn_steps *steps, uint64_t after)
 {
-    if (steps->every > 0)
+    if (steps->every > 0 && steps->every < VKN_NO_STEPS)
         return steps->factor > 0.0f ? next_of_series(steps, after)
                                     : (after / steps->every + 1) * steps->every;
     for (size_t i = 0; i < VKN_STEPS && steps->at[i] > 0; i++)

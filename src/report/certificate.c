@@ -1,4 +1,5 @@
-/* Writes certificate.html, the page of a device's certificate (vknerf certify). */
+/* Writes certificate.html, the page of a device's certificate (vknerf certify), which
+ * page/certificate.js completes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,181 +188,21 @@ static void add_parts(struct base_text *page, const cJSON *json)
     base_text_add(page, "</section>\n");
 }
 
-static void add_figure(struct base_text *page, const char *part, const char *test,
-                       const cJSON *figure)
-{
-    begin_row(page, part);
-    add_text_cell(page, test);
-    add_text_cell(page, base_json_text(figure, "what"));
-    add_text_cell(page, base_json_text(figure, "backend"));
-    add_text_cell(page, base_json_text(figure, "precision"));
-    page_number_cell(page, chart_number_of(figure, "error_ulps"), 2, "");
-    page_number_cell(page, chart_number_of(figure, "tolerance_ulps"), 2, "");
-    base_text_add(page, "</tr>\n");
-}
-
-static void add_errors(struct base_text *page, const cJSON *json)
-{
-    static const char *const titles[] = {"Part",      "Test",   "Quantity",  "Backend",
-                                         "Precision", "#Error", "#Tolerance"};
-    const cJSON *part, *test, *figure;
-    page_section(page, "errors", "Errors");
-    base_text_add(page, "<p>Largest errors relative to the size of each quantity, in units of the "
-                        "last place of its precision (f32: 2<sup>-23</sup>, f16: "
-                        "2<sup>-10</sup>).</p>\n");
-    begin_table(page, "Errors", titles, BASE_COUNT(titles));
-    cJSON_ArrayForEach (part, member(json, "parts"))
-        cJSON_ArrayForEach (test, member(part, "tests"))
-            cJSON_ArrayForEach (figure, member(test, "figures"))
-                add_figure(page, base_json_text(part, "part"), base_json_text(test, "test"),
-                           figure);
-    end_table(page);
-    base_text_add(page, "</section>\n");
-}
-
-/* ---- trainings and speed --------------------------------------------------------------------- */
-
-static const cJSON *find_part(const cJSON *json, const char *name)
-{
-    const cJSON *part;
-    cJSON_ArrayForEach (part, member(json, "parts"))
-        if (strcmp(base_json_text(part, "part"), name) == 0)
-            return part;
-    return NULL;
-}
-
-static void add_pass_times(struct base_text *page, const cJSON *test)
-{
-    static const char *const titles[] = {"Pass", "#Measured", "#Predicted floor", "#× floor",
-                                         "Bound by"};
-    const cJSON *pass;
-    base_text_add(page, "<h3>Passes of ");
-    page_text(page, base_json_text(test, "path"));
-    base_text_add(page, "</h3>\n");
-    begin_table(page, "Passes", titles, BASE_COUNT(titles));
-    cJSON_ArrayForEach (pass, member(test, "passes")) {
-        double measured = chart_number_of(pass, "milliseconds");
-        double predicted = chart_number_of(pass, "floor_milliseconds");
-        begin_row(page, base_json_text(pass, "name"));
-        page_number_cell(page, measured, 3, " ms");
-        page_number_cell(page, predicted, 3, " ms");
-        page_number_cell(page, measured / predicted, 1, "");
-        add_text_cell(page, base_json_text(pass, "bound"));
-        base_text_add(page, "</tr>\n");
-    }
-    end_table(page);
-}
-
-static void add_trainings(struct base_text *page, const cJSON *json)
-{
-    static const char *const titles[] = {"Precision", "Backend",        "#PSNR",
-                                         "#Floor",    "#Skipped steps", "#Time"};
-    const cJSON *part = find_part(json, "trainings"), *test;
-    if (!part)
-        return;
-    page_section(page, "trainings", "Trainings of the bundled scene");
-    begin_table(page, "Trainings", titles, BASE_COUNT(titles));
-    cJSON_ArrayForEach (test, member(part, "tests")) {
-        begin_row(page, base_json_text(test, "test"));
-        add_text_cell(page, base_json_text(test, "path"));
-        page_number_cell(page, chart_number_of(test, "psnr"), 2, " dB");
-        page_number_cell(page, chart_number_of(test, "floor"), 2, " dB");
-        page_number_cell(page, chart_number_of(test, "skipped_steps"), 0, "");
-        page_number_cell(page, chart_number_of(test, "seconds"), 1, " s");
-        base_text_add(page, "</tr>\n");
-    }
-    end_table(page);
-    cJSON_ArrayForEach (test, member(part, "tests"))
-        if (member(test, "passes"))
-            add_pass_times(page, test);
-    base_text_add(page, "</section>\n");
-}
-
-static void add_bench(struct base_text *page, const cJSON *json)
-{
-    static const char *const titles[] = {"Suite", "Case", "Backend", "#Rate"};
-    const cJSON *results = member(member(find_part(json, "bench"), "bench"), "results"), *result;
-    if (!results)
-        return;
-    page_section(page, "bench", "Speed (vknerf bench)");
-    begin_table(page, "Speed", titles, BASE_COUNT(titles));
-    cJSON_ArrayForEach (result, results) {
-        char rate[64] = "";
-        double number = chart_number_of(result, "rate");
-        if (number > 0)
-            chart_rate(number, base_json_text(result, "unit"), rate, sizeof rate);
-        else
-            snprintf(rate, sizeof rate, "%s", base_json_text(result, "fault"));
-        begin_row(page, base_json_text(result, "suite"));
-        add_text_cell(page, base_json_text(result, "case"));
-        add_text_cell(page, base_json_text(result, "path"));
-        base_text_add(page, "<td class=\"number\">");
-        page_text(page, rate);
-        base_text_add(page, "</td></tr>\n");
-    }
-    end_table(page);
-    base_text_add(page, "</section>\n");
-}
-
-/* ---- device ---------------------------------------------------------------------------------- */
-
-/* Adds a list of texts as one fact. */
-static void add_list(struct base_text *page, const cJSON *list)
-{
-    struct base_text text = {0};
-    const cJSON *item;
-    cJSON_ArrayForEach (item, list)
-        if (cJSON_IsString(item))
-            base_text_add(&text, "%s%s", text.size > 0 ? ", " : "", item->valuestring);
-    page_fact(page, list->string, text.data);
-    page->failed |= text.failed;
-    free(text.data);
-}
-
-/* Adds what vknerf info says of the device: a fact per number, text, truth value or list of texts.
- */
-static void add_device(struct base_text *page, const cJSON *json)
-{
-    const cJSON *item;
-    page_section(page, "device", "Device");
-    base_text_add(page, "<dl class=\"facts\">\n");
-    cJSON_ArrayForEach (item, member(json, "device")) {
-        char number[32];
-        snprintf(number, sizeof number, "%.15g", item->valuedouble);
-        if (cJSON_IsArray(item))
-            add_list(page, item);
-        else if (cJSON_IsNumber(item))
-            page_fact(page, item->string, number);
-        else if (cJSON_IsBool(item))
-            page_fact(page, item->string, cJSON_IsTrue(item) ? "yes" : "no");
-        else if (cJSON_IsString(item))
-            page_fact(page, item->string, item->valuestring);
-    }
-    base_text_add(page, "</dl>\n</section>\n");
-}
-
 static void add_sections(struct base_text *page, const void *context)
 {
     add_failures(page, context);
     add_parts(page, context);
-    add_trainings(page, context);
-    add_bench(page, context);
-    add_device(page, context);
-    add_errors(page, context);
 }
 
 vkn_status report_write_certificate(const cJSON *json, const char *path)
 {
-    struct base_text page = {0};
     const struct page_document document = {
+        .file = &page_certificate_file,
         .title = "vknerf certificate",
-        .footer = "certificate.json, which has everything on this page, with a SHA-256",
+        .sources = "certificate.json, which has everything on this page, with a SHA-256",
         .head = add_head,
         .sections = add_sections,
+        .data = json,
     };
-    page_document(&page, &document, json);
-    vkn_status status =
-        page.failed ? page_fail(path) : base_file_replace(path, page.data, page.size);
-    free(page.data);
-    return status;
+    return page_write(path, &document, json);
 }

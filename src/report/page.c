@@ -1,7 +1,11 @@
-/* Writes the HTML of reports: texts, numbers, pictures, and the document around sections. */
+/* Writes the HTML of reports: texts, numbers, pictures, and the file around them. */
+#define _GNU_SOURCE /* memmem */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+
+#include <cjson/cJSON.h>
 
 #include "report/page.h"
 #include "report/thumbnail.h"
@@ -51,11 +55,13 @@ static const char *replacement(unsigned char byte)
     }
 }
 
-void page_text(struct base_text *page, const char *text)
+/* Adds a text with the replacements of bytes, and U+FFFD for bytes that are not UTF-8. */
+static void add_clean(struct base_text *page, const char *text,
+                      const char *(*replace)(unsigned char))
 {
     const unsigned char *at = (const unsigned char *)text;
     while (*at) {
-        const char *escaped = replacement(*at);
+        const char *escaped = replace(*at);
         size_t length = utf8_length(at);
         if (escaped || length == 0)
             base_text_add(page, "%s", escaped ? escaped : "\xef\xbf\xbd");
@@ -63,6 +69,22 @@ void page_text(struct base_text *page, const char *text)
             base_text_add_bytes(page, at, length);
         at += length ? length : 1;
     }
+}
+
+void page_text(struct base_text *page, const char *text)
+{
+    add_clean(page, text, replacement);
+}
+
+/* "</script" and "<!--" must not end the element or change how it is read. */
+static const char *json_replacement(unsigned char byte)
+{
+    return byte == '<' ? "\\u003c" : NULL;
+}
+
+void page_json(struct base_text *page, const char *json)
+{
+    add_clean(page, json, json_replacement);
 }
 
 void page_number(struct base_text *page, double value, int digits)
@@ -103,6 +125,29 @@ void page_swatch(struct base_text *page, const char *css_class)
                   "<svg class=\"swatch\" viewBox=\"0 0 20 8\" aria-hidden=\"true\">"
                   "<path class=\"curve %s\" d=\"M1 4H19\"/></svg>",
                   css_class);
+}
+
+/* ---- tiles and facts ------------------------------------------------------------------------ */
+
+void page_tile_begin(struct base_text *page, const char *label)
+{
+    base_text_add(page, "<div class=\"tile\"><dt>%s</dt><dd class=\"value\">", label);
+}
+
+void page_tile_end(struct base_text *page, const char *more)
+{
+    base_text_add(page, "</dd><dd class=\"more\">");
+    page_text(page, more);
+    base_text_add(page, "</dd></div>\n");
+}
+
+void page_fact(struct base_text *page, const char *name, const char *value)
+{
+    if (value == NULL)
+        return;
+    base_text_add(page, "<div><dt>%s</dt><dd>", name);
+    page_text(page, value);
+    base_text_add(page, "</dd></div>\n");
 }
 
 /* ---- pictures ------------------------------------------------------------------------------- */
@@ -230,61 +275,82 @@ bool page_picture(struct base_text *page, const char *folder, const char *path, 
 
 /* ---- the document ---------------------------------------------------------------------------- */
 
-static void add_head(struct base_text *page, const char *title)
-{
-    base_text_add(
-        page, "<!DOCTYPE html>\n<html lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\">\n<head>\n"
-              "<meta charset=\"utf-8\"/>\n"
-              "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
-              "<meta name=\"color-scheme\" content=\"light dark\"/>\n<title>");
-    page_text(page, title);
-    base_text_add(page, " – vknerf</title>\n<style>\n%s%s%s</style>\n</head>\n<body>\n", page_style,
-                  page_style_more, page_style_pictures);
-}
-
-#define SECTION_BEGIN "<section id=\""
-#define SECTION_TITLE "\">\n<h2>"
-
 void page_section(struct base_text *page, const char *id, const char *title)
 {
-    base_text_add(page, SECTION_BEGIN "%s" SECTION_TITLE "%s</h2>\n", id, title);
+    base_text_add(page, "<section id=\"%s\">\n<h2>%s</h2>\n", id, title);
 }
 
-/* Adds the list of contents, from the sections' HTML: escaped texts cannot look like a section. */
-static void add_contents(struct base_text *page, const char *sections)
+/* What a page is filled with. */
+struct filling {
+    const struct page_document *document;
+    const void *context;
+    char nonce[33];
+};
+
+static void add_data(struct base_text *page, const cJSON *data)
 {
-    base_text_add(page, "<nav aria-label=\"Contents\">\n");
-    for (const char *at = sections; (at = strstr(at, SECTION_BEGIN)) != NULL;) {
-        const char *id = at + strlen(SECTION_BEGIN), *id_end = strchr(id, '"');
-        const char *title = id_end + strlen(SECTION_TITLE), *title_end = strstr(title, "</h2>");
-        base_text_add(page, "<a href=\"#%.*s\">%.*s</a>\n", (int)(id_end - id), id,
-                      (int)(title_end - title), title);
-        at = title_end;
-    }
-    base_text_add(page, "</nav>\n");
+    char *json = data ? base_json_print_unformatted(data) : NULL;
+    page->failed |= data && !json;
+    page_json(page, json ? json : "{}");
+    free(json);
 }
 
-void page_document(struct base_text *page, const struct page_document *document,
-                   const void *context)
+/* Replaces a slot of the page: "@{title}" and so on. */
+static void fill(struct base_text *page, const struct filling *filling, const char *slot)
 {
-    struct base_text sections = {0};
-    add_head(page, document->title);
-    document->head(page, context);
-    document->sections(&sections, context);
-    page->failed |= sections.failed || !sections.data;
-    if (!page->failed) {
-        add_contents(page, sections.data);
+    const struct page_document *document = filling->document;
+    switch (slot[0]) {
+    case 'n': /* nonce */
+        base_text_add(page, "%s", filling->nonce);
+        break;
+    case 't': /* title */
+        page_text(page, document->title);
+        break;
+    case 'c': /* content */
+        document->head(page, filling->context);
         base_text_add(page, "<main>\n");
-        base_text_add_bytes(page, sections.data, sections.size);
+        document->sections(page, filling->context);
+        base_text_add(page, "</main>\n");
+        break;
+    case 'f': /* footer */
+        base_text_add(page, "Written by vknerf " VKNERF_VERSION " from %s.", document->sources);
+        break;
+    default:
+        add_data(page, document->data);
     }
-    free(sections.data);
-    base_text_add(page,
-                  "</main>\n<footer>Written by vknerf " VKNERF_VERSION " from %s.</footer>\n"
-                  "<script>\n%s</script>\n</body>\n</html>\n",
-                  document->footer, page_script);
 }
 
-vkn_status page_fail(const char *path)
+static void add_page(struct base_text *page, const struct filling *filling)
 {
-    return base_fail(VKN_ERROR, "%s: not written: %s", path, vkn_last_error());
+    const struct page_file *file = filling->document->file;
+    const char *at = file->begin;
+    for (const char *slot; (slot = memmem(at, (size_t)(file->end - at), "@{", 2)) != NULL;) {
+        base_text_add_bytes(page, at, (size_t)(slot - at));
+        fill(page, filling, slot + 2);
+        at = (const char *)memchr(slot, '}', (size_t)(file->end - slot)) + 1;
+    }
+    base_text_add_bytes(page, at, (size_t)(file->end - at));
+}
+
+/* The page's policy admits scripts and styles with a number that no text of a run can contain. */
+static void choose_nonce(char nonce[33])
+{
+    uint8_t bytes[16] = {0};
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+        base_log(BASE_LOG_WARNING, "no random numbers for the policy of a page");
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(nonce + 2 * i, 3, "%02x", bytes[i]);
+}
+
+vkn_status page_write(const char *path, const struct page_document *document, const void *context)
+{
+    struct base_text page = {0};
+    struct filling filling = {.document = document, .context = context};
+    choose_nonce(filling.nonce);
+    add_page(&page, &filling);
+    vkn_status status = page.failed
+                            ? base_fail(VKN_ERROR, "%s: not written: %s", path, vkn_last_error())
+                            : base_file_replace(path, page.data, page.size);
+    free(page.data);
+    return status;
 }

@@ -1,12 +1,19 @@
-/* Adds the HTML of report.html and of comparisons. The functions escape all texts except texts
- * marked "not escaped", which are literals of this module. The page is also well-formed XML, so
- * that a strict parser can check it. */
+/* Writes HTML pages. A page is one of the files that cmake/Page.cmake joins from page/, with a
+ * title, content that readers without scripts see, and one JSON object, of which the page's script
+ * makes the rest. The functions escape all texts except texts marked "not escaped", which are
+ * literals of this module. */
 #ifndef REPORT_PAGE_H
 #define REPORT_PAGE_H
 
 #include "report/run.h"
 
-extern const char page_style[], page_style_more[], page_style_pictures[], page_script[];
+/* A joined page. */
+struct page_file {
+    const char *begin, *end;
+};
+/* Pages of a run, a comparison, a refinement of cameras, and a certificate. */
+extern const struct page_file page_run_file, page_comparison_file, page_refinement_file,
+    page_certificate_file;
 
 /* Adds a text for element content or an attribute value: escapes markup, and replaces control
  * characters and bytes that are not UTF-8 by U+FFFD. */
@@ -20,6 +27,8 @@ void page_count(struct base_text *page, double value);
 /* Writes "step 20", or "an unknown step" when `step` is not finite. */
 #define PAGE_STEP_NAME 64
 void page_step_name(char name[PAGE_STEP_NAME], double step);
+/* Adds a JSON text for a script element: escapes "<", and replaces bytes that are not UTF-8. */
+void page_json(struct base_text *page, const char *json);
 /* Adds a short line in the colour of a curve's CSS class. */
 void page_swatch(struct base_text *page, const char *css_class);
 /* Adds an <img> with the picture embedded, or a note when the file is missing, is no PNG or JPEG,
@@ -39,15 +48,9 @@ struct page_cell {
     const char *folder, *path; /* run directory and path in it; path NULL: not recorded */
     double psnr;               /* NaN: not shown */
 };
-/* Heading of a view's pictures. */
-struct page_view {
-    const char *name;
-    const char *facts; /* HTML after the name; not escaped */
-    const char *style; /* CSS of the figure; not escaped */
-};
-/* Adds a figure of a view: its pictures side by side, and a slider between any two of them. */
-void page_view(struct base_text *page, const struct page_view *view, const struct page_cell *cells,
-               size_t count, size_t *budget);
+/* Adds a figure of a view: its pictures side by side. `facts`: HTML after the name; not escaped. */
+void page_view(struct base_text *page, const char *name, const char *facts,
+               const struct page_cell *cells, size_t count, size_t *budget);
 
 /* Begins a tile of the header with its label (not escaped); the caller adds the value. Ends the
  * tile with a line of small text. */
@@ -57,49 +60,46 @@ void page_tile_end(struct base_text *page, const char *more);
 void page_fact(struct base_text *page, const char *name, const char *value);
 
 typedef void (*page_function)(struct base_text *page, const void *context);
-/* A document: title and style, `head`, list of contents, `sections`, footer, script. */
+/* A document: title, `head`, `sections`, footer, data of the script. */
 struct page_document {
-    const char *title, *footer; /* the footer is not escaped */
+    const struct page_file *file;
+    const char *title, *sources; /* sources: of the footer, "certificate.json"; not escaped */
     page_function head, sections;
+    const struct cJSON *data; /* NULL: none */
 };
-/* Adds the document; `context` is passed to its functions. */
-void page_document(struct base_text *page, const struct page_document *document,
-                   const void *context);
-/* Returns the error of a page that failed: "PATH: not written: " and the last recorded error. */
-vkn_status page_fail(const char *path);
-/* Begins a section; the list of contents repeats its title. `id`, `title`: not escaped. */
+/* Writes the document; `context` is passed to its functions. */
+vkn_status page_write(const char *path, const struct page_document *document, const void *context);
+/* Begins a section; the page's script lists the titles. `id`, `title`: not escaped. */
 void page_section(struct base_text *page, const char *id, const char *title);
 
-/* Add the header and the sections of report.html. */
-void page_head(struct base_text *page, const struct run *run);
-void page_curves(struct base_text *page, const struct run *run);
-void page_passes(struct base_text *page, const struct run *run);
-void page_buffers(struct base_text *page, const struct run *run);
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+/* Most runs on a page: one CSS class of curves for each. */
+#define PAGE_RUNS 12
+
+/* A run on a page. */
+struct page_run {
+    struct run run;
+    char *name;  /* the folder's; its path where two folders have the same name */
+    char *scene; /* last part of the scene's path; "" when unknown */
+};
+/* Reads runs into runs[count] and names them. The caller frees them by page_free_runs, also after a
+ * failure. */
+vkn_status page_read_runs(const char *const *folders, size_t count, struct page_run *runs);
+void page_free_runs(struct page_run *runs, size_t count);
+/* Returns the JSON of a page: names, config.json, summary.json, appearance.json and log of each run
+ * (run_metrics_json). It refers to the runs' JSON. The caller frees it; NULL when out of memory. */
+struct cJSON *page_runs_json(const struct page_run *runs, size_t count);
+
+/* Add what report.html shows without its script. */
+void page_figures(struct base_text *page, const struct page_run *runs, size_t count);
 void page_filmstrip(struct base_text *page, const struct run *run);
-void page_pictures(struct base_text *page, const struct run *run);
-void page_exposures(struct base_text *page, const struct run *run);
-void page_config(struct base_text *page, const struct run *run);
-void page_command(struct base_text *page, const struct run *run);
+void page_views(struct base_text *page, const struct run *run);
+/* Adds a table with the quality of each test view of a run. `caption`: NULL: none. */
+void page_view_table(struct base_text *page, const struct run *run, const char *caption);
 
-/* Calls `visit` for each leaf of `config`, with dots between keys. Lists of values are leaves. */
-typedef void (*page_config_visit)(void *context, const char *key, const struct cJSON *value);
-void page_config_walk(const struct cJSON *config, page_config_visit visit, void *context);
-/* Returns a leaf's value as text, which the caller frees; NULL when out of memory. */
-char *page_config_value(const struct cJSON *item);
-
-/* Return the scene's path, the device, its driver, and the backend (else the precision): from
- * summary.json, else from config.json, else NULL. */
-const char *page_scene(const struct run *run);
-const char *page_device(const struct run *run);
-const char *page_driver(const struct run *run);
-const char *page_backend(const struct run *run);
 /* Returns the last component of a path ("lego" of "shared/data/lego/"), or the path if it has none.
  * The caller frees it; NULL when out of memory. */
 char *page_last_part(const char *path);
-/* Returns the name of a run's folder, also for paths that end in "." or "..". Caller frees it. */
-char *page_run_name(const char *folder);
-/* Finds the names of the run and of its scene; *scene is NULL when unknown or equal to *name. The
- * caller frees both, also after a failure. False when out of memory. */
-bool page_names(const struct run *run, char **name, char **scene);
 
 #endif

@@ -1,9 +1,23 @@
-/* Writes the page of a refinement of cameras: header, sections, quality by seed. */
+/* Writes the page of a refinement of cameras, which page/refinement.js completes: header, sections,
+ * quality by seed, data. */
 #include <math.h>
 #include <stdlib.h>
 
+#include <cjson/cJSON.h>
+
 #include "report/progress_text.h"
 #include "report/refinement.h"
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+void refinement_signed(struct base_text *page, double value, int digits)
+{
+    bool is_zero = fabs(value) <= 0.5 * pow(10, -digits); /* else it might become "-0.00" */
+    if (isfinite(value))
+        base_text_add(page, "%+.*f", digits, is_zero ? 0 : value);
+    else
+        base_text_add(page, "–");
+}
 
 /* ---- head ------------------------------------------------------------------------------------ */
 
@@ -61,7 +75,6 @@ static void add_head(struct base_text *page, const void *context)
     base_text_add(page, "</h1>\n<p class=\"verdict\">");
     page_text(page, shown->verdict ? shown->verdict : "There is no verdict.");
     base_text_add(page, "</p>\n");
-    refinement_quality_charts(page, shown);
     base_text_add(page, "<dl class=\"tiles\">\n");
     add_psnr_tile(page, shown);
     add_movement_tiles(page, refinement);
@@ -78,14 +91,38 @@ static void add_head(struct base_text *page, const void *context)
 
 /* ---- seeds ----------------------------------------------------------------------------------- */
 
+static void add_signed_cell(struct base_text *page, double value, int digits)
+{
+    base_text_add(page, "<td class=\"number\">");
+    refinement_signed(page, value, digits);
+    base_text_add(page, "</td>");
+}
+
+/* Returns the means of PSNR and SSIM over the seeds; NaN when one is unknown. */
+static struct report_refined_seed mean_of(const struct report_refinement *shown)
+{
+    struct report_refined_seed mean = {0};
+    for (size_t i = 0; i < shown->seed_count; i++) {
+        for (int which = 0; which < 2; which++) {
+            mean.psnr[which] += shown->seeds[i].psnr[which];
+            mean.ssim[which] += shown->seeds[i].ssim[which];
+        }
+    }
+    for (int which = 0; which < 2; which++) {
+        mean.psnr[which] /= (double)shown->seed_count;
+        mean.ssim[which] /= (double)shown->seed_count;
+    }
+    return mean;
+}
+
 static void add_values(struct base_text *page, const double psnr[2], const double ssim[2])
 {
     page_number_cell(page, psnr[0], 2, "");
     page_number_cell(page, psnr[1], 2, "");
-    refinement_signed_cell(page, psnr[1] - psnr[0], 2);
+    add_signed_cell(page, psnr[1] - psnr[0], 2);
     page_number_cell(page, ssim[0], 4, "");
     page_number_cell(page, ssim[1], 4, "");
-    refinement_signed_cell(page, ssim[1] - ssim[0], 4);
+    add_signed_cell(page, ssim[1] - ssim[0], 4);
     base_text_add(page, "</tr>\n");
 }
 
@@ -98,12 +135,12 @@ static void add_seed_rows(struct base_text *page, const struct report_refinement
     }
     if (shown->seed_count < 2)
         return;
-    const struct report_refined_seed mean = refinement_mean(shown);
+    const struct report_refined_seed mean = mean_of(shown);
     base_text_add(page, "<tr class=\"strong\"><th scope=\"row\">mean</th>");
     add_values(page, mean.psnr, mean.ssim);
 }
 
-void refinement_seeds(struct base_text *page, const struct refinement *refinement)
+static void add_seeds(struct base_text *page, const struct refinement *refinement)
 {
     static const char *const columns[] = {"PSNR before, dB", "after", "difference",
                                           "SSIM before",     "after", "difference"};
@@ -127,14 +164,67 @@ void refinement_seeds(struct base_text *page, const struct refinement *refinemen
     base_text_add(page, "</tbody>\n</table>\n</div>\n</section>\n");
 }
 
+/* ---- data of the page's script --------------------------------------------------------------- */
+
+static void add_pair(cJSON *object, const char *name, const double values[2])
+{
+    cJSON_AddItemToObject(object, name, cJSON_CreateDoubleArray(values, 2));
+}
+
+static void add_view_json(cJSON *list, const struct refinement *refinement, size_t index)
+{
+    const struct report_refined_view *view = &refinement->shown->views[index];
+    cJSON *item = cJSON_CreateObject();
+    cJSON_AddStringToObject(item, "image",
+                            refinement_path(refinement->shown, index) + refinement->shared);
+    if (view->split)
+        cJSON_AddStringToObject(item, "split", view->split);
+    cJSON_AddNumberToObject(item, "pixels", view->pixels);
+    cJSON_AddNumberToObject(item, "degrees", view->degrees);
+    cJSON_AddNumberToObject(item, "distance", view->distance);
+    cJSON_AddNumberToObject(item, "fit", view->fit);
+    if (view->misfits || view->at_limit || view->rolled_back)
+        cJSON_AddStringToObject(item, "why",
+                                view->misfits    ? "does not fit"
+                                : view->at_limit ? "at the limit"
+                                                 : "");
+    cJSON_AddBoolToObject(item, "limited", view->at_limit);
+    cJSON_AddBoolToObject(item, "keeps", view->rolled_back);
+    if (view->test_view)
+        add_pair(item, "psnr", view->psnr);
+    cJSON_AddItemToArray(list, item);
+}
+
+/* Returns the data in the order of the table: first the views to look at, then by movement. */
+static cJSON *make_data(const struct refinement *refinement)
+{
+    const struct report_refinement *shown = refinement->shown;
+    cJSON *data = cJSON_CreateObject(), *seeds = cJSON_AddArrayToObject(data, "seeds"),
+          *views = cJSON_AddArrayToObject(data, "views");
+    cJSON_AddNumberToObject(data, "difference", shown->difference);
+    cJSON_AddNumberToObject(data, "noise", shown->noise);
+    for (size_t i = 0; i < shown->seed_count; i++) {
+        char name[32];
+        cJSON *item = cJSON_CreateObject();
+        snprintf(name, sizeof(name), "seed %llu", (unsigned long long)shown->seeds[i].seed);
+        cJSON_AddStringToObject(item, "name", name);
+        add_pair(item, "psnr", shown->seeds[i].psnr);
+        cJSON_AddItemToArray(seeds, item);
+    }
+    for (int misfits = 1; misfits >= 0; misfits--)
+        for (size_t i = 0; i < shown->view_count; i++)
+            if (shown->views[refinement->order[i]].misfits == (misfits == 1))
+                add_view_json(views, refinement, refinement->order[i]);
+    return data;
+}
+
 /* ---- the page -------------------------------------------------------------------------------- */
 
 static void add_sections(struct base_text *page, const void *context)
 {
     refinement_cameras(page, context);
     refinement_pictures(page, context);
-    refinement_seeds(page, context);
-    refinement_views(page, context);
+    add_seeds(page, context);
 }
 
 /* A view and its movement, for sorting. */
@@ -177,21 +267,21 @@ static bool sort_views(struct refinement *refinement)
 
 vkn_status report_write_refinement(const struct report_refinement *shown, const char *out)
 {
-    struct refinement refinement = {.shown = shown};
-    struct base_text page = {0};
+    struct refinement refinement = {.shown = shown, .shared = refinement_shared(shown)};
     char *name = page_last_part(shown->scene ? shown->scene : "");
     char *title = name ? base_format("%s · refined cameras", name) : NULL;
+    cJSON *data = title && sort_views(&refinement) ? make_data(&refinement) : NULL;
     const struct page_document document = {
-        .title = title ? title : "",
-        .footer = "the results of its refinement and the pictures of its run directories",
+        .file = &page_refinement_file,
+        .title = title,
+        .sources = "the results of its refinement and the pictures of its run directories",
         .head = add_head,
         .sections = add_sections,
+        .data = data,
     };
-    page.failed = title == NULL || !sort_views(&refinement);
-    if (!page.failed)
-        page_document(&page, &document, &refinement);
-    vkn_status status = page.failed ? page_fail(out) : base_file_replace(out, page.data, page.size);
-    free(page.data);
+    vkn_status status = data ? page_write(out, &document, &refinement)
+                             : base_fail(VKN_ERROR, "%s: not written: %s", out, vkn_last_error());
+    cJSON_Delete(data);
     free(refinement.order);
     free(title);
     free(name);

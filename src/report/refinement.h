@@ -11,27 +11,20 @@ struct refinement {
     size_t known;       /* number of views whose movement is known */
     size_t limited;     /* number of views at the limit */
     size_t rolled_back; /* number of views that keep their poses */
+    size_t shared;      /* length of the folders that all image files share */
 };
 
-/* Add a number with its sign and `digits` decimals, or "–" when it is not finite; a table's cell
- * with such a number. */
+/* Adds a number with its sign and `digits` decimals, or "–" when it is not finite. */
 void refinement_signed(struct base_text *page, double value, int digits);
-void refinement_signed_cell(struct base_text *page, double value, int digits);
-/* Returns the means of PSNR and SSIM over the seeds; NaN when one is unknown. */
-struct report_refined_seed refinement_mean(const struct report_refinement *shown);
-/* Returns a view's image file without the folders that all views share; "–" when unknown. */
-const char *refinement_image(const struct report_refinement *shown, size_t view);
+/* Returns a view's image file; "–" when unknown. */
+const char *refinement_path(const struct report_refinement *shown, size_t view);
+/* Returns the length of the folders that the image files of all views share. */
+size_t refinement_shared(const struct report_refinement *shown);
+/* Explains movements, and names what to do about views that keep their cameras. */
+void refinement_advice(struct base_text *page, const struct refinement *refinement);
 
-/* Add two charts with a row for each seed: PSNR before and after, and their difference. */
-void refinement_quality_charts(struct base_text *page, const struct report_refinement *shown);
-/* Adds a histogram of the views' movements in pixels; adds it with its explanation. */
-void refinement_histogram(struct base_text *page, const struct refinement *refinement);
-void refinement_movements(struct base_text *page, const struct refinement *refinement);
-
-/* Add the sections. */
+/* Add the sections that readers without scripts see, too. */
 void refinement_cameras(struct base_text *page, const struct refinement *refinement);
 void refinement_pictures(struct base_text *page, const struct refinement *refinement);
-void refinement_seeds(struct base_text *page, const struct refinement *refinement);
-void refinement_views(struct base_text *page, const struct refinement *refinement);
 
 #endif

@@ -237,7 +237,7 @@ void refinement_cameras(struct base_text *page, const struct refinement *refinem
     } else {
         base_text_add(page, "<p class=\"absent\">There are no cameras to draw.</p>\n");
     }
-    refinement_movements(page, refinement);
+    refinement_advice(page, refinement);
     base_text_add(page, "</section>\n");
     free(pairs.items);
 }

@@ -1,86 +1,45 @@
-/* Adds the table of views, and pictures of the test views that have changed most. */
+/* Adds advice about views, and pictures of the test views that have changed most. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/progress_text.h"
 #include "report/refinement.h"
 #include "scene/scene.h"
 
-#define MOST_ROWS     ((size_t)100)
 #define MOST_PICTURES ((size_t)4)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-static const char *path_of(const struct report_refinement *shown, size_t view)
+const char *refinement_path(const struct report_refinement *shown, size_t view)
 {
     const struct scene_camera *camera = shown->views[view].before;
     return camera && camera->image_path ? camera->image_path : "–";
 }
 
-const char *refinement_image(const struct report_refinement *shown, size_t view)
+size_t refinement_shared(const struct report_refinement *shown)
 {
-    const char *path = path_of(shown, view), *end = strrchr(path, '/');
+    if (shown->view_count == 0)
+        return 0;
+    const char *path = refinement_path(shown, 0), *end = strrchr(path, '/');
     size_t shared = end ? (size_t)(end - path) + 1 : 0;
-    for (size_t i = 0; i < shown->view_count && shared > 0; i++) {
-        const char *other = path_of(shown, i);
+    for (size_t i = 1; i < shown->view_count && shared > 0; i++) {
+        const char *other = refinement_path(shown, i);
         while (shared > 0 && (strncmp(path, other, shared) != 0 || path[shared - 1] != '/'))
             shared--;
     }
-    return path + shared;
+    return shared;
 }
 
-/* ---- table of views -------------------------------------------------------------------------- */
+/* ---- advice ---------------------------------------------------------------------------------- */
 
-static void add_text(struct base_text *page, const char *text)
-{
-    base_text_add(page, "<td>");
-    page_text(page, text ? text : "–");
-    base_text_add(page, "</td>");
-}
-
-/* Adds the PSNR of a test view before, after and their difference; empty cells for other views. */
-static void add_quality(struct base_text *page, const struct report_refined_view *view)
-{
-    if (view->test_view == NULL) {
-        base_text_add(page, "<td></td><td></td><td></td>");
-        return;
-    }
-    page_number_cell(page, view->psnr[0], 2, "");
-    page_number_cell(page, view->psnr[1], 2, "");
-    refinement_signed_cell(page, view->psnr[1] - view->psnr[0], 2);
-}
-
-static void add_row(struct base_text *page, const struct report_refinement *shown, size_t index)
-{
-    const struct report_refined_view *view = &shown->views[index];
-    char length[32];
-    base_text_add(page, "<tr><th scope=\"row\">");
-    page_text(page, refinement_image(shown, index));
-    base_text_add(page, "</th>");
-    add_text(page, view->split);
-    page_number_cell(page, view->pixels, 2, "");
-    base_text_add(page, "<td class=\"limited\">%s%s</td>",
-                  view->misfits    ? "does not fit"
-                  : view->at_limit ? "at the limit"
-                                   : "",
-                  view->rolled_back ? ": keeps its camera" : "");
-    page_number_cell(page, view->degrees, 3, "");
-    report_quantity(length, view->distance);
-    base_text_add(page, "<td class=\"number\">%s</td>", isfinite(view->distance) ? length : "–");
-    page_number_cell(page, view->fit, 2, "");
-    add_quality(page, view);
-    base_text_add(page, "</tr>\n");
-}
-
-/* Explains movements, and names what to do about views that keep their cameras. */
-static void add_advice(struct base_text *page, const struct refinement *refinement)
+void refinement_advice(struct base_text *page, const struct refinement *refinement)
 {
     const struct report_refinement *shown = refinement->shown;
     size_t misfits = 0;
     for (size_t i = 0; i < shown->view_count; i++)
         misfits += shown->views[i].misfits ? 1 : 0;
-    base_text_add(page, "<div>\n<p>A view's movement is the root mean square distance, in pixels "
+    base_text_add(page, "<div class=\"charts\" id=\"advice\">\n<div>\n<p>A view's movement is the "
+                        "root mean square distance, in pixels "
                         "of the training images, by which points in its frustum have moved in its "
                         "image.</p>\n");
     if (refinement->limited > 0) {
@@ -103,43 +62,7 @@ static void add_advice(struct base_text *page, const struct refinement *refineme
     if (refinement->rolled_back > 0)
         base_text_add(page, "<p>Such views keep their original poses in the refined scene. Chart "
                             "and table show the movements that were taken back.</p>\n");
-    base_text_add(page, "</div>\n");
-}
-
-void refinement_movements(struct base_text *page, const struct refinement *refinement)
-{
-    base_text_add(page, "<div class=\"charts\">\n");
-    refinement_histogram(page, refinement);
-    add_advice(page, refinement);
-    base_text_add(page, "</div>\n");
-}
-
-void refinement_views(struct base_text *page, const struct refinement *refinement)
-{
-    static const char *const columns[] = {"Pixels",      "",      "Degrees",   "Distance*", "Fit†",
-                                          "PSNR before", "after", "difference"};
-    const struct report_refinement *shown = refinement->shown;
-    size_t rows = shown->view_count < MOST_ROWS ? shown->view_count : MOST_ROWS, added = 0;
-    page_section(page, "views", "Movement of each view");
-    base_text_add(page, "<div class=\"wide\" tabindex=\"0\" role=\"region\" "
-                        "aria-label=\"Views\">\n<table class=\"results\">\n<thead><tr>"
-                        "<th scope=\"col\">Image</th><th scope=\"col\">Split</th>");
-    for (size_t i = 0; i < BASE_COUNT(columns); i++)
-        base_text_add(page, "<th scope=\"col\" class=\"number\">%s</th>", columns[i]);
-    base_text_add(page, "</tr></thead>\n<tbody>\n");
-    for (int misfits = 1; misfits >= 0; misfits--) /* first those to look at */
-        for (size_t i = 0; i < shown->view_count && added < rows; i++)
-            if (shown->views[refinement->order[i]].misfits == (misfits == 1)) {
-                add_row(page, shown, refinement->order[i]);
-                added++;
-            }
-    base_text_add(page,
-                  "</tbody>\n</table>\n</div>\n<p><small>* in the dataset's units. † PSNR of the "
-                  "field that has refined the view, at the refined pose, in dB");
-    if (rows < shown->view_count)
-        base_text_add(page, ". %zu views that have moved less are left out",
-                      shown->view_count - rows);
-    base_text_add(page, ".</small></p>\n</section>\n");
+    base_text_add(page, "</div>\n</div>\n");
 }
 
 /* ---- pictures -------------------------------------------------------------------------------- */
@@ -159,9 +82,10 @@ static int by_change(const void *a, const void *b)
     return (first->change < second->change) - (first->change > second->change);
 }
 
-static void add_view(struct base_text *page, const struct report_refinement *shown,
+static void add_view(struct base_text *page, const struct refinement *refinement,
                      const struct change *change, size_t *budget)
 {
+    const struct report_refinement *shown = refinement->shown;
     const struct report_refined_view *view = &shown->views[change->view];
     const struct report_refined_seed *seed = &shown->seeds[0];
     char *render = base_format("views/%s.png", view->test_view);
@@ -173,14 +97,13 @@ static void add_view(struct base_text *page, const struct report_refinement *sho
     };
     struct base_text facts = {0};
     base_text_add(&facts, "<span>");
-    page_text(&facts, refinement_image(shown, change->view));
+    page_text(&facts, refinement_path(shown, change->view) + refinement->shared);
     base_text_add(&facts, "</span><span>");
     refinement_signed(&facts, change->change, 2);
     base_text_add(&facts, " dB</span>");
     page->failed |= facts.failed || !render || !target;
     if (!page->failed)
-        page_view(page, &(struct page_view){view->test_view, facts.data, ""}, cells,
-                  BASE_COUNT(cells), budget);
+        page_view(page, view->test_view, facts.data, cells, BASE_COUNT(cells), budget);
     free(facts.data);
     free(render);
     free(target);
@@ -199,9 +122,10 @@ static size_t list_changes(const struct report_refinement *shown, struct change 
 }
 
 /* Adds the views that have gained most and those that have lost most, or gained least. */
-static void add_views(struct base_text *page, const struct report_refinement *shown,
+static void add_views(struct base_text *page, const struct refinement *refinement,
                       struct change *changes)
 {
+    const struct report_refinement *shown = refinement->shown;
     size_t count = list_changes(shown, changes), known = count, budget = PAGE_PICTURE_BUDGET;
     while (known > 0 && isnan(changes[known - 1].change))
         known--;
@@ -222,7 +146,7 @@ static void add_views(struct base_text *page, const struct report_refinement *sh
                       : "Pictures",
                   (unsigned long long)shown->seeds[0].seed);
     for (size_t i = 0; i < shown_count; i++)
-        add_view(page, shown, &changes[i < gains ? i : last - shown_count + i], &budget);
+        add_view(page, refinement, &changes[i < gains ? i : last - shown_count + i], &budget);
     base_text_add(page, "</div>\n");
 }
 
@@ -232,7 +156,7 @@ void refinement_pictures(struct base_text *page, const struct refinement *refine
     struct change *changes = base_alloc(shown->view_count, sizeof(*changes));
     page_section(page, "pictures", "Test views");
     if (changes)
-        add_views(page, shown, changes);
+        add_views(page, refinement, changes);
     base_text_add(page, "</section>\n");
     page->failed |= changes == NULL;
     free(changes);

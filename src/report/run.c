@@ -120,25 +120,84 @@ double run_last(const struct run_metrics *metrics, enum run_column column)
     return (double)NAN;
 }
 
-vkn_status run_test_quality(const struct run *run, enum run_quality quality,
-                            struct run_series *series)
+/* ---- JSON of a page ------------------------------------------------------------------------- */
+
+enum statistic { VALUE, LOW, HIGH, STATISTICS };
+
+/* Lines [begin, end) of group `index` of `count` groups; the last group is the last line. */
+static void find_group(const struct run_metrics *metrics, size_t count, size_t index, size_t *begin,
+                       size_t *end)
 {
-    size_t most = run->summary.evaluation_count;
-    *series = (struct run_series){.steps = base_alloc(3 * most, sizeof(double))};
-    if (series->steps == NULL)
-        return VKN_ERROR;
-    series->seconds = series->steps + most;
-    series->values = series->steps + 2 * most;
-    for (size_t i = 0; i < most; i++) {
-        const struct run_evaluation *evaluation = &run->summary.evaluations[i];
-        double value = quality == RUN_TEST_PSNR ? evaluation->psnr : evaluation->ssim;
-        if (!isfinite(evaluation->step) || !isfinite(value))
+    size_t lines = metrics->count - 1;
+    *begin = index + 1 < count ? index * lines / (count - 1) : lines;
+    *end = index + 1 < count ? (index + 1) * lines / (count - 1) : lines + 1;
+}
+
+/* Computes the statistics of lines of a column; NaN when no line has a value. */
+static void summarize(const struct run_metrics *metrics, size_t column, size_t begin, size_t end,
+                      double statistics[STATISTICS])
+{
+    double sum = 0.0, last = (double)NAN, low = (double)NAN, high = (double)NAN;
+    size_t used = 0;
+    for (size_t i = begin; i < end; i++) {
+        double value = metrics->values[column][i];
+        if (!isfinite(value))
             continue;
-        series->steps[series->count] = evaluation->step;
-        series->seconds[series->count] = evaluation->seconds;
-        series->values[series->count++] = value;
+        last = value;
+        low = fmin(low, value);
+        high = fmax(high, value);
+        sum += value;
+        used++;
     }
-    return VKN_OK;
+    bool counts = columns[column].is_integer || column == RUN_SECONDS || column == RUN_LOSS_SCALE;
+    statistics[VALUE] = counts || used < 2 ? last : sum / (double)used;
+    statistics[LOW] = low;
+    statistics[HIGH] = high;
+}
+
+static void add_column(const struct run_metrics *metrics, size_t column, enum statistic which,
+                       struct base_text *json)
+{
+    size_t count = metrics->count < RUN_JSON_LINES ? metrics->count : RUN_JSON_LINES;
+    bool grouped = metrics->count > RUN_JSON_LINES;
+    base_text_add(json, "\"%s\":[", columns[column].name);
+    for (size_t i = 0; i < count; i++) {
+        size_t begin = i, end = i + 1;
+        double statistics[STATISTICS];
+        if (grouped)
+            find_group(metrics, count, i, &begin, &end);
+        summarize(metrics, column, begin, end, statistics);
+        base_text_add(json, isfinite(statistics[which]) ? "%s%.9g" : "%snull", i > 0 ? "," : "",
+                      statistics[which]);
+    }
+    base_text_add(json, "]");
+}
+
+static void add_columns(const struct run_metrics *metrics, enum statistic which,
+                        struct base_text *json)
+{
+    const char *separator = "";
+    for (size_t column = 0; column < RUN_COLUMNS; column++) {
+        if (!isfinite(run_last(metrics, column)))
+            continue;
+        base_text_add(json, "%s", separator);
+        add_column(metrics, column, which, json);
+        separator = ",";
+    }
+}
+
+void run_metrics_json(const struct run_metrics *metrics, struct base_text *json)
+{
+    base_text_add(json, "{");
+    add_columns(metrics, VALUE, json);
+    if (metrics->count > RUN_JSON_LINES) {
+        base_text_add(json, ",\"low\":{");
+        add_columns(metrics, LOW, json);
+        base_text_add(json, "},\"high\":{");
+        add_columns(metrics, HIGH, json);
+        base_text_add(json, "}");
+    }
+    base_text_add(json, "}");
 }
 
 /* ---- the directory -------------------------------------------------------------------------- */
@@ -206,12 +265,4 @@ void run_free(struct run *run)
     free_metrics(&run->metrics);
     run_free_summary(&run->summary);
     *run = (struct run){0};
-}
-
-bool run_differs(const struct run_metrics *metrics, enum run_column column, double usual)
-{
-    for (size_t i = 0; i < metrics->count; i++)
-        if (isfinite(metrics->values[column][i]) && metrics->values[column][i] != usual)
-            return true;
-    return false;
 }

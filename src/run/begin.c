@@ -280,7 +280,7 @@ vkn_status run_load_images(struct vkn_scene *scene, const struct vkn_config *con
 }
 
 /* With one strip per image, the strips are whole images. */
-void run_log_streaming(const struct vkn_images *images)
+static void log_streaming(const struct vkn_images *images)
 {
     char held[96], of[48] = "";
     const char *unit = images->strips > 1 ? "strips" : "images";
@@ -293,4 +293,16 @@ void run_log_streaming(const struct vkn_images *images)
              held, of, (unsigned long long)images->bytes, base_mib(images->bytes),
              images->streamed_per_interval, unit,
              images->host_bytes > 0 ? "host memory" : "their files");
+}
+
+void run_log_images(const struct vkn_images *images, size_t views, const struct vkn_config *config)
+{
+    if (images->count < views)
+        base_log(BASE_LOG_INFO, "rank 0 holds %zu of the %zu training images, other ranks the rest",
+                 images->count, views);
+    if (images->streamed_per_interval > 0)
+        log_streaming(images);
+    if (config->progressive.enabled)
+        base_log(BASE_LOG_INFO, "progressive: the images are downscaled by %u at first",
+                 images->downscale);
 }

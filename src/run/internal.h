@@ -95,6 +95,7 @@ struct run_record {
     const struct vkn_backend *backend;
     const struct vkn_train_result *result; /* evaluation NULL: not evaluated */
     const struct cJSON *evaluations;       /* array, see run_add_evaluation */
+    const char *split;                     /* name of the split that they measure */
     bool has_pictures;                     /* views/ holds the evaluation's pictures */
     struct train_gradients gradients;
     struct train_sampling sampling;
@@ -106,13 +107,32 @@ struct run_record {
 vkn_status run_write_config(const char *folder, const struct run_record *record,
                             const struct vkn_train_params *params);
 vkn_status run_write_summary(const char *folder, const struct run_record *record);
+/* Adds a measured value, rounded to 1 / `factor`, because meaningless digits hide differences. */
+void run_add_measure(struct cJSON *object, const char *name, double value, double factor);
+/* Returns a JSON file of the run; NULL if it is missing or cannot be read. */
+struct cJSON *run_read_json(const char *folder, const char *name);
+/* Returns the reason for the backend ("path_why") from the folder's summary.json, which the caller
+ * frees; NULL if the run had another precision. */
+char *run_old_why(const char *folder, enum vkn_precision precision);
+
+/* ---- evaluations (evaluations.c) ----------------------------------------------------------- */
+
 /* Pictures of an evaluation that later evaluations do not overwrite. */
 struct run_pictures {
     char prefix[32];   /* of the file names: "step_000500_" */
     size_t every, end; /* views 0, every, 2 every, ... before end of the evaluation have pictures */
+    /* Means over the views that all evaluations of the run measure, which curves show. */
+    double psnr, ssim;
+    size_t quick_views; /* number of these views; 0: all of this evaluation */
 };
+/* Add the means of an evaluation, "per_view" with the quality of all views, and "pictures" with the
+ * files of evenly spaced views. */
+void run_evaluation_json(struct cJSON *json, const struct vkn_evaluation *evaluation);
+void run_views_json(struct cJSON *json, const struct vkn_evaluation *evaluation);
+void run_pictures_json(struct cJSON *json, const struct vkn_evaluation *evaluation);
 /* Appends {"step", "seconds", "psnr", "ssim", "views"} and, unless `pictures` is NULL, "pictures":
- * [{"name", "render", "target", "psnr", "ssim"}, ...]. */
+ * [{"name", "render", "target", "psnr", "ssim"}, ...]; with quick_views also "quick": {"psnr",
+ * "ssim", "views"}. */
 vkn_status run_add_evaluation(struct cJSON *evaluations, const struct vkn_evaluation *evaluation,
                               double seconds, const struct run_pictures *pictures);
 /* Returns the name of a view's picture file, which the caller frees: for prefix "step_000500_" and
@@ -121,19 +141,19 @@ vkn_status run_add_evaluation(struct cJSON *evaluations, const struct vkn_evalua
 char *run_picture_file(const char *prefix, const char *view, const char *kind);
 /* Returns the evaluations up to `step` from summary.json, or an empty array; NULL: no memory. */
 struct cJSON *run_old_evaluations(const char *folder, uint64_t step);
-/* Returns the reason for the backend ("path_why") from the folder's summary.json, which the caller
- * frees; NULL if the run had another precision. */
-char *run_old_why(const char *folder, enum vkn_precision precision);
+/* Returns how many of `total` views the latest quick evaluation measured; 0: none, or all. */
+size_t run_quick_views(const struct cJSON *evaluations, size_t total);
+/* Adds "reached": for 25 and 30 dB the first evaluation with at least this PSNR on the views of
+ * quick evaluations, as {"psnr", "split", "step", "seconds", "views"}. */
+void run_reached_json(struct cJSON *json, const struct cJSON *evaluations, const char *split);
 
 /* ---- images (begin.c) ---------------------------------------------------------------------- */
 
 /* Calls train_load_images and shows its progress. */
 vkn_status run_load_images(struct vkn_scene *scene, const struct vkn_config *config,
                            const struct parallel *parallel, struct report_progress *progress);
-/* Logs how many of the training images are on the device, and how they are streamed. */
-void run_log_streaming(const struct vkn_images *images);
-
-/* Names by enum vkn_split: "train", ... */
-extern const char *const run_split_names[];
+/* Logs how many of the `views` training images are on the device, how they are streamed, and a
+ * progressive training. */
+void run_log_images(const struct vkn_images *images, size_t views, const struct vkn_config *config);
 
 #endif

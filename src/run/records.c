@@ -1,4 +1,4 @@
-/* Writes and reads config.json and summary.json of a run, and writes the JSON of an evaluation. */
+/* Writes and reads config.json and summary.json of a run. */
 #include "config/config.h"
 #include "run/internal.h"
 
@@ -11,64 +11,11 @@
 #include "render/render.h"
 #include "run/training.h"
 
-#define REPORT_PICTURES 12u /* views of an evaluation in report.html */
-
-const char *const run_split_names[] = {
-    [VKN_SPLIT_DEFAULT] = "default",
-    [VKN_SPLIT_TRAIN] = "train",
-    [VKN_SPLIT_VAL] = "val",
-    [VKN_SPLIT_TEST] = "test",
-};
-
 /* ---- helpers ------------------------------------------------------------------------------- */
 
-/* Adds a measured value, rounded to 1 / `factor`, because meaningless digits hide differences. */
-static void add_measure(cJSON *object, const char *name, double value, double factor)
+void run_add_measure(cJSON *object, const char *name, double value, double factor)
 {
     cJSON_AddNumberToObject(object, name, isfinite(value) ? round(value * factor) / factor : value);
-}
-
-static void add_quality(cJSON *object, double psnr, double ssim)
-{
-    add_measure(object, "psnr", psnr, 1e6);
-    add_measure(object, "ssim", ssim, 1e8);
-}
-
-/* Adds a PSNR that not every evaluation has. */
-static void add_psnr(cJSON *object, const char *name, double psnr)
-{
-    if (isfinite(psnr))
-        add_measure(object, name, psnr, 1e6);
-}
-
-/* Adds a share that not every evaluation has. */
-static void add_share(cJSON *object, const char *name, double share)
-{
-    if (isfinite(share))
-        add_measure(object, name, share, 1e8);
-}
-
-/* Adds floaters and depth errors, which only scenes with a sparse model or depth pictures have. */
-static void add_shape(cJSON *object, double floaters, double depth_error, double depth_inliers,
-                      size_t depths)
-{
-    add_share(object, "floaters", floaters);
-    add_share(object, "depth_error", depth_error);
-    add_share(object, "depth_inliers", depth_inliers);
-    if (depths > 0)
-        cJSON_AddNumberToObject(object, "depths", (double)depths);
-}
-
-static void add_view(cJSON *object, const struct vkn_evaluated_view *view)
-{
-    add_quality(object, view->psnr, view->ssim);
-    if (isfinite(view->time))
-        add_measure(object, "time", view->time, 1e6);
-    add_psnr(object, "psnr_aligned", view->psnr_aligned);
-    add_psnr(object, "psnr_affine", view->psnr_affine);
-    add_psnr(object, "psnr_quadratic", view->psnr_quadratic);
-    add_psnr(object, "background_psnr", view->background_psnr);
-    add_shape(object, view->floaters, view->depth_error, view->depth_inliers, view->depths);
 }
 
 static vkn_status write_json(const char *folder, const char *name, cJSON *json)
@@ -83,8 +30,7 @@ static vkn_status write_json(const char *folder, const char *name, cJSON *json)
     return status;
 }
 
-/* Returns a JSON file of the run; NULL if it is missing or cannot be read. */
-static cJSON *read_json(const char *folder, const char *name)
+cJSON *run_read_json(const char *folder, const char *name)
 {
     cJSON *json = NULL;
     char *path = base_path_join(folder, name);
@@ -99,7 +45,7 @@ static cJSON *read_json(const char *folder, const char *name)
 /* Returns the command of the existing config.json; NULL when there is none. */
 static cJSON *first_command(const char *folder)
 {
-    cJSON *json = read_json(folder, RUN_CONFIG);
+    cJSON *json = run_read_json(folder, RUN_CONFIG);
     cJSON *command = cJSON_DetachItemFromObjectCaseSensitive(json, "command");
     cJSON_Delete(json);
     return command;
@@ -139,110 +85,9 @@ vkn_status run_write_config(const char *folder, const struct run_record *record,
     return write_json(folder, RUN_CONFIG, json);
 }
 
-/* ---- an evaluation ------------------------------------------------------------------------- */
-
-static void add_evaluation(cJSON *json, const struct vkn_evaluation *evaluation)
-{
-    add_quality(json, evaluation->psnr, evaluation->ssim);
-    add_psnr(json, "psnr_aligned", evaluation->psnr_aligned);
-    add_psnr(json, "psnr_affine", evaluation->psnr_affine);
-    add_psnr(json, "psnr_quadratic", evaluation->psnr_quadratic);
-    add_psnr(json, "background_psnr", evaluation->background_psnr);
-    add_shape(json, evaluation->floaters, evaluation->depth_error, evaluation->depth_inliers,
-              evaluation->depths);
-    cJSON_AddNumberToObject(json, "views", (double)evaluation->view_count);
-    cJSON_AddStringToObject(json, "split", run_split_names[evaluation->split]);
-    cJSON_AddStringToObject(json, "background",
-                            evaluation->background ? config_background_names[evaluation->background]
-                                                   : "sky");
-    cJSON_AddStringToObject(json, "color_space", "sRGB");
-    cJSON_AddNumberToObject(json, "step", (double)evaluation->step);
-}
-
-static void add_views(cJSON *json, const struct vkn_evaluation *evaluation)
-{
-    cJSON *views = cJSON_AddArrayToObject(json, "per_view");
-    for (size_t i = 0; i < evaluation->view_count; i++) {
-        const struct vkn_evaluated_view *view = evaluation->views[i];
-        cJSON *item = cJSON_CreateObject();
-        cJSON_AddStringToObject(item, "name", view->name);
-        cJSON_AddStringToObject(item, "image", base_path_name(view->image));
-        add_view(item, view);
-        cJSON_AddItemToArray(views, item);
-    }
-}
-
-char *vkn_evaluation_json(const struct vkn_evaluation *evaluation)
-{
-    BASE_C_LOCALE;
-    if (!evaluation)
-        return NULL;
-    cJSON *json = cJSON_CreateObject();
-    add_evaluation(json, evaluation);
-    cJSON_AddStringToObject(json, "precision", config_precision_names[evaluation->precision]);
-    add_views(json, evaluation);
-    char *text = base_json_print(json);
-    cJSON_Delete(json);
-    return text;
-}
-
-char *run_picture_file(const char *prefix, const char *view, const char *kind)
-{
-    return base_format(RUN_VIEWS "/%s%s%s.png", prefix, view, kind);
-}
-
-static void add_picture_file(cJSON *item, const char *field, const char *prefix, const char *view,
-                             const char *kind)
-{
-    char *file = run_picture_file(prefix, view, kind);
-    if (file)
-        cJSON_AddStringToObject(item, field, file);
-    free(file);
-}
-
-/* Returns the members that all lists of pictures share, as a new JSON object. */
-static cJSON *picture_json(const struct vkn_evaluated_view *view, const char *prefix)
-{
-    cJSON *item = cJSON_CreateObject();
-    cJSON_AddStringToObject(item, "name", view->name);
-    add_picture_file(item, "render", prefix, view->name, "");
-    add_picture_file(item, "target", "", view->name, "_target");
-    return item;
-}
-
-vkn_status run_add_evaluation(struct cJSON *evaluations, const struct vkn_evaluation *evaluation,
-                              double seconds, const struct run_pictures *pictures)
-{
-    cJSON *item = cJSON_CreateObject();
-    cJSON_AddNumberToObject(item, "step", (double)evaluation->step);
-    add_measure(item, "seconds", seconds, 1e3);
-    add_quality(item, evaluation->psnr, evaluation->ssim);
-    cJSON_AddNumberToObject(item, "views", (double)evaluation->view_count);
-    cJSON *list = pictures ? cJSON_AddArrayToObject(item, "pictures") : NULL;
-    for (size_t i = 0; list && i < pictures->end; i += pictures->every) {
-        cJSON *picture = picture_json(evaluation->views[i], pictures->prefix);
-        add_view(picture, evaluation->views[i]);
-        cJSON_AddItemToArray(list, picture);
-    }
-    return cJSON_AddItemToArray(evaluations, item) ? VKN_OK : base_fail(VKN_ERROR, "out of memory");
-}
-
-struct cJSON *run_old_evaluations(const char *folder, uint64_t step)
-{
-    cJSON *old = read_json(folder, RUN_SUMMARY), *kept = cJSON_CreateArray();
-    const cJSON *item;
-    cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(old, "evaluations")) {
-        const cJSON *at = cJSON_GetObjectItemCaseSensitive(item, "step");
-        if (cJSON_IsNumber(at) && at->valuedouble <= (double)step)
-            cJSON_AddItemToArray(kept, cJSON_Duplicate(item, true));
-    }
-    cJSON_Delete(old);
-    return kept;
-}
-
 char *run_old_why(const char *folder, enum vkn_precision precision)
 {
-    cJSON *old = read_json(folder, RUN_SUMMARY);
+    cJSON *old = run_read_json(folder, RUN_SUMMARY);
     char *why = NULL;
     const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(old, "precision"));
     const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(old, "path_why"));
@@ -254,24 +99,6 @@ char *run_old_why(const char *folder, enum vkn_precision precision)
 
 /* ---- summary.json -------------------------------------------------------------------------- */
 
-/* Adds the pictures of a few views, evenly spaced over the views that have pictures. */
-static void add_pictures(cJSON *json, const struct vkn_evaluation *evaluation)
-{
-    cJSON *pictures = cJSON_AddArrayToObject(json, "pictures");
-    size_t available =
-        evaluation->view_count < RENDER_MAX_PICTURES ? evaluation->view_count : RENDER_MAX_PICTURES;
-    size_t count = available < REPORT_PICTURES ? available : REPORT_PICTURES;
-    for (size_t i = 0; i < count; i++) {
-        const struct vkn_evaluated_view *view = evaluation->views[i * available / count];
-        cJSON *item = picture_json(view, "");
-        add_picture_file(item, "error", "", view->name, "_error");
-        add_picture_file(item, "depth", "", view->name, "_depth");
-        add_picture_file(item, "opacity", "", view->name, "_opacity");
-        add_view(item, view);
-        cJSON_AddItemToArray(pictures, item);
-    }
-}
-
 static void add_work(cJSON *item, const struct vkn_pass_profile *pass)
 {
     cJSON_AddNumberToObject(item, "flops", round(pass->flops));
@@ -279,7 +106,7 @@ static void add_work(cJSON *item, const struct vkn_pass_profile *pass)
     cJSON_AddNumberToObject(item, "memory_bytes", round(pass->memory_bytes));
     cJSON_AddNumberToObject(item, "atomics", round(pass->atomics));
     if (pass->floor_milliseconds > 0.0) {
-        add_measure(item, "floor_milliseconds", pass->floor_milliseconds, 1e6);
+        run_add_measure(item, "floor_milliseconds", pass->floor_milliseconds, 1e6);
         cJSON_AddStringToObject(item, "bound", pass->bound);
     }
 }
@@ -309,14 +136,14 @@ static void add_profile(cJSON *json, const struct vkn_profile *profile)
     cJSON *item = cJSON_AddObjectToObject(json, "profile");
     cJSON_AddNumberToObject(item, "steps", (double)profile->steps);
     cJSON_AddNumberToObject(item, "periods", (double)profile->intervals);
-    add_measure(item, "idle_milliseconds", profile->idle_milliseconds, 1e6);
-    add_measure(item, "period_idle_milliseconds", profile->interval_idle_milliseconds, 1e6);
-    add_measure(item, "idle_share", busy + idle > 0.0 ? idle / (busy + idle) : 0.0, 1e6);
-    add_measure(item, "rays", profile->rays, 10);
-    add_measure(item, "marched_samples", profile->marched_samples, 10);
-    add_measure(item, "live_samples", profile->live_samples, 10);
-    add_measure(item, "touched_entries", profile->touched_entries, 10);
-    add_measure(item, "evaluated_cells", profile->evaluated_cells, 10);
+    run_add_measure(item, "idle_milliseconds", profile->idle_milliseconds, 1e6);
+    run_add_measure(item, "period_idle_milliseconds", profile->interval_idle_milliseconds, 1e6);
+    run_add_measure(item, "idle_share", busy + idle > 0.0 ? idle / (busy + idle) : 0.0, 1e6);
+    run_add_measure(item, "rays", profile->rays, 10);
+    run_add_measure(item, "marched_samples", profile->marched_samples, 10);
+    run_add_measure(item, "live_samples", profile->live_samples, 10);
+    run_add_measure(item, "touched_entries", profile->touched_entries, 10);
+    run_add_measure(item, "evaluated_cells", profile->evaluated_cells, 10);
     add_peaks(item, profile);
 }
 
@@ -329,8 +156,8 @@ static void add_passes(cJSON *json, const struct vkn_train_result *result)
     for (size_t i = 0; i < result->pass_count && total > 0.0; i++) {
         cJSON *item = cJSON_CreateObject();
         cJSON_AddStringToObject(item, "name", result->passes[i].name);
-        add_measure(item, "share", result->passes[i].milliseconds / total, 1e6);
-        add_measure(item, "milliseconds", result->passes[i].milliseconds, 1e6);
+        run_add_measure(item, "share", result->passes[i].milliseconds / total, 1e6);
+        run_add_measure(item, "milliseconds", result->passes[i].milliseconds, 1e6);
         if (result->profile && i < result->profile->pass_count)
             add_work(item, result->profile->passes[i]);
         cJSON_AddItemToArray(passes, item);
@@ -393,14 +220,14 @@ static void add_parallel(cJSON *json, const struct run_record *record)
     for (size_t i = 0; i < run_ranks_count(record->ranks); i++)
         cJSON_AddItemToArray(devices, cJSON_CreateString(run_ranks_device(record->ranks, i)));
     cJSON_AddNumberToObject(item, "exchange_bytes", (double)communication->bytes);
-    add_measure(item, "exchange_seconds", communication->seconds, 1e3);
-    add_measure(item, "waiting_seconds", communication->waiting_seconds, 1e3);
-    add_measure(item, "hidden_seconds", communication->hidden_seconds, 1e3);
+    run_add_measure(item, "exchange_seconds", communication->seconds, 1e3);
+    run_add_measure(item, "waiting_seconds", communication->waiting_seconds, 1e3);
+    run_add_measure(item, "hidden_seconds", communication->hidden_seconds, 1e3);
     if (communication->step_seconds > 0.0)
-        add_measure(item, "exchange_share",
-                    (communication->seconds - communication->hidden_seconds) /
-                        communication->step_seconds,
-                    1e6);
+        run_add_measure(item, "exchange_share",
+                        (communication->seconds - communication->hidden_seconds) /
+                            communication->step_seconds,
+                        1e6);
 }
 
 vkn_status run_write_summary(const char *folder, const struct run_record *record)
@@ -411,10 +238,10 @@ vkn_status run_write_summary(const char *folder, const struct run_record *record
     if (record->failure)
         cJSON_AddStringToObject(json, "failure", record->failure);
     if (result->evaluation)
-        add_evaluation(json, result->evaluation);
+        run_evaluation_json(json, result->evaluation);
     else
         cJSON_AddNumberToObject(json, "step", (double)result->step);
-    add_measure(json, "seconds", result->seconds, 1e3);
+    run_add_measure(json, "seconds", result->seconds, 1e3);
     cJSON_AddNumberToObject(json, "skipped_steps", (double)record->gradients.skipped_steps);
     cJSON_AddStringToObject(json, "precision", config_precision_names[record->config->precision]);
     cJSON_AddStringToObject(json, "path", record->backend->name);
@@ -436,10 +263,11 @@ vkn_status run_write_summary(const char *folder, const struct run_record *record
     cJSON_AddStringToObject(json, "commit", base_commit());
     cJSON_AddStringToObject(json, "scene", record->scene);
     cJSON_AddItemToObject(json, "evaluations", cJSON_Duplicate(record->evaluations, true));
+    run_reached_json(json, record->evaluations, record->split);
     if (record->has_pictures)
-        add_pictures(json, result->evaluation);
+        run_pictures_json(json, result->evaluation);
     if (result->evaluation)
-        add_views(json, result->evaluation);
+        run_views_json(json, result->evaluation);
     add_passes(json, result);
     add_buffers(json, result);
     if (result->profile)

@@ -83,21 +83,20 @@ static vkn_status add_picture(const struct run_log *run_log, uint64_t step, cons
     return status;
 }
 
-static vkn_status add_means(const struct run_log *run_log, const struct vkn_evaluation *evaluation)
+static vkn_status add_means(const struct run_log *run_log, uint64_t step,
+                            const struct run_pictures *pictures)
 {
-    BASE_TRY(
-        report_events_add_scalar(run_log->events, evaluation->step, "eval/psnr", evaluation->psnr));
-    if (isnan(evaluation->ssim))
+    BASE_TRY(report_events_add_scalar(run_log->events, step, "eval/psnr", pictures->psnr));
+    if (isnan(pictures->ssim))
         return VKN_OK;
-    return report_events_add_scalar(run_log->events, evaluation->step, "eval/ssim",
-                                    evaluation->ssim);
+    return report_events_add_scalar(run_log->events, step, "eval/ssim", pictures->ssim);
 }
 
 static vkn_status add_evaluation(const struct run_log *run_log,
                                  const struct vkn_evaluation *evaluation,
                                  const struct run_pictures *pictures, bool targets)
 {
-    BASE_TRY(add_means(run_log, evaluation));
+    BASE_TRY(add_means(run_log, evaluation->step, pictures));
     for (size_t i = 0; i < pictures->end; i += pictures->every) {
         const char *view = evaluation->views[i]->name;
         BASE_TRY(add_picture(run_log, evaluation->step, view, "render",

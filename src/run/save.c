@@ -191,7 +191,7 @@ uint64_t run_saver_until_step(const struct run_saver *saver)
 double run_saver_seconds(const struct run_saver *saver)
 {
     double left = save_interval(saver) - (base_seconds() - saver->last_try);
-    return isinf(left) ? 0.0 : fmax(left, 1e-3);
+    return fmax(left, 1e-3);
 }
 
 /* ---- saving -------------------------------------------------------------------------------- */

@@ -108,26 +108,13 @@ static struct run_record record_of(const struct training *t, const char *status)
         .backend = vkn_trainer_backend(t->trainer),
         .result = t->result,
         .evaluations = t->evaluations,
+        .split = scene_split_names[t->split],
         .has_pictures = t->result->evaluation != NULL,
         .gradients = train_gradients(t->trainer),
         .sampling = train_sampling(t->trainer),
         .ranks = t->ranks,
         .communication = train_communication(t->trainer),
     };
-}
-
-static void log_images(const struct training *t)
-{
-    const struct vkn_images *images = t->result->images;
-    size_t views = t->scene->splits[SCENE_TRAIN].camera_count;
-    if (images->count < views)
-        base_log(BASE_LOG_INFO, "rank 0 holds %zu of the %zu training images, other ranks the rest",
-                 images->count, views);
-    if (images->streamed_per_interval > 0)
-        run_log_streaming(images);
-    if (vkn_trainer_config(t->trainer)->progressive.enabled)
-        base_log(BASE_LOG_INFO, "progressive: the images are downscaled by %u at first",
-                 images->downscale);
 }
 
 /* Opens config.json, summary.json, logs and checkpoints of a run that begins or is resumed. */
@@ -138,23 +125,25 @@ static vkn_status open_records(struct training *t)
     t->result->step = step;
     t->result->seconds = vkn_trainer_seconds(t->trainer);
     *t->result->images = train_images(t->trainer);
-    log_images(t);
+    run_log_images(t->result->images, t->scene->splits[SCENE_TRAIN].camera_count,
+                   vkn_trainer_config(t->trainer));
     t->evaluations = t->params->resume ? run_old_evaluations(folder, step) : cJSON_CreateArray();
+    t->validation = (struct validation){
+        .trainer = t->trainer,
+        .scene = t->scene,
+        .split = t->split,
+        .folder = folder,
+        .evaluations = t->evaluations,
+        .stop = t->params->job->stop,
+    };
+    validate_open(&t->validation);
     struct run_record record = record_of(t, "running");
     if (t->params->overwrite && !t->params->resume)
         run_remove_checkpoints(folder); /* the old model does not belong to the new records */
     BASE_TRY(run_write_config(folder, &record, t->params));
     BASE_TRY(run_write_summary(folder, &record));
     BASE_TRY(run_log_open(folder, step, record.config, t->progress, &t->run_log));
-    t->validation = (struct validation){
-        .trainer = t->trainer,
-        .scene = t->scene,
-        .split = t->split,
-        .folder = folder,
-        .run_log = t->run_log,
-        .evaluations = t->evaluations,
-        .stop = t->params->job->stop,
-    };
+    t->validation.run_log = t->run_log;
     t->saver = (struct run_saver){
         .trainer = t->trainer,
         .progress = t->progress,
@@ -278,9 +267,11 @@ static void update_result(struct training *t)
     result->pass_count = vkn_trainer_pass_times(t->trainer, result->passes, TRAIN_MAX_PASSES);
 }
 
-/* Evaluates a few views, and updates the summary for readers of a run in progress. */
-static vkn_status evaluate_quickly(struct training *t)
+/* Evaluates a few views if it is time, and updates the summary for readers of a run in progress. */
+static vkn_status evaluate_if_due(struct training *t)
 {
+    if (!validate_is_due(&t->validation))
+        return VKN_OK;
     BASE_TRY(validate_quickly(&t->validation, t->progress));
     update_result(t);
     struct run_record record = record_of(t, "running");
@@ -302,16 +293,16 @@ static vkn_status call_between_steps(void *context)
 /* Trains to the configuration's limits, with checkpoints and evaluations when they are due. */
 static vkn_status train(struct training *t)
 {
-    const struct vkn_config *config = vkn_trainer_config(t->trainer);
     while (!vkn_trainer_finished(t->trainer)) {
-        uint64_t step = vkn_trainer_step(t->trainer);
+        BASE_TRY(evaluate_if_due(t));
         uint64_t save = run_saver_until_step(&t->saver);
-        uint64_t eval = config_next_step(&config->eval_every, step);
-        uint64_t until = save < eval ? save : eval;
+        struct validation_due eval = validate_next(&t->validation);
+        uint64_t until = save < eval.step ? save : eval.step;
+        double seconds = fmin(run_saver_seconds(&t->saver), eval.seconds);
         const struct vkn_train_run run = {
             .size = sizeof run,
             .until_step = until < UINT32_MAX ? (uint32_t)until : 0,
-            .seconds = run_saver_seconds(&t->saver),
+            .seconds = isinf(seconds) ? 0.0 : seconds,
             .stop = t->params->job->stop,
             .report = report,
             .warn = warn,
@@ -320,11 +311,8 @@ static vkn_status train(struct training *t)
             .between_steps = t->callbacks.user.due ? call_between_steps : NULL,
         };
         BASE_TRY(vkn_trainer_run(t->trainer, &run));
-        step = vkn_trainer_step(t->trainer);
         if (!vkn_trainer_finished(t->trainer)) /* finish() saves the last step */
             BASE_TRY(run_saver_save_if_due(&t->saver, save));
-        if (step >= eval && !vkn_trainer_finished(t->trainer))
-            BASE_TRY(evaluate_quickly(t));
     }
     return VKN_OK;
 }
@@ -453,7 +441,6 @@ static void close_all(struct training *t, vkn_status status)
     BASE_KEEP_ERROR;
     report_progress_end(&t->progress);
     run_log_close(&t->run_log);
-    validate_close(&t->validation);
     run_ranks_leave(t->ranks, status); /* other ranks' threads use the scene */
     run_ranks_close(&t->ranks);
     vkn_trainer_destroy(&t->trainer);

@@ -99,7 +99,8 @@ struct run_saver {
 vkn_status run_saver_open(struct run_saver *saver);
 void run_saver_close(struct run_saver *saver);
 
-/* Return the step, and the seconds from now (0: no limit), at which the next save is due. */
+/* Return the step (UINT32_MAX: none), and the seconds from now (HUGE_VAL: never), at which the next
+ * save is due. */
 uint64_t run_saver_until_step(const struct run_saver *saver);
 double run_saver_seconds(const struct run_saver *saver);
 /* Saves if a save is due; `until`: the last result of run_saver_until_step. Warns of a failed save
@@ -138,7 +139,8 @@ void run_log_close(struct run_log **run_log);
 
 /* ---- evaluations (validate.c) ---------------------------------------------------------------- */
 
-/* State of a training's evaluations. The caller owns all members except the renderer. */
+/* State of a training's evaluations. The caller sets and owns the members up to `stop`; `run_log`
+ * later than the others. */
 struct validation {
     vkn_trainer *trainer;
     vkn_scene *scene;
@@ -147,17 +149,32 @@ struct validation {
     struct run_log *run_log;
     struct cJSON *evaluations; /* see run_add_evaluation */
     const volatile sig_atomic_t *stop;
-    vkn_renderer *renderer; /* of the trainer; NULL until needed */
-    bool targets_logged;    /* the views' images are in the event file */
+    bool targets_logged;  /* the views' images are in the event file */
+    uint64_t step;        /* of the last quick evaluation, or when training was resumed */
+    double seconds;       /* training time at this step */
+    size_t quick_views;   /* number of views in quick evaluations; 0: there was none yet */
+    double rays_per_step; /* of the resumed run, before it was interrupted */
 };
 
-/* Evaluates `eval_views` views, always the same. A failure to write is a warning. */
+/* When an evaluation is due: as soon as one of the limits is reached. */
+struct validation_due {
+    uint64_t step;  /* UINT32_MAX: none */
+    double seconds; /* from now, of training time; HUGE_VAL: none */
+};
+
+/* Completes the state of a training that begins or is resumed, from summary.json. */
+void validate_open(struct validation *validation);
+/* Returns when the next quick evaluation is due: at the steps of eval_every; unless these are set,
+ * at 10, 20, 40 and 80 % of the limit that will end the training. */
+struct validation_due validate_next(const struct validation *validation);
+bool validate_is_due(const struct validation *validation);
+/* Evaluates `eval_views` views, always the same; fewer or none where eval_every is not set and
+ * rendering them would take a notable share of the training. A failure to write is a warning. */
 vkn_status validate_quickly(struct validation *validation, struct report_progress *progress);
 /* Evaluates all views, or a few of a scene that has only training views, and writes their pictures.
  * The caller frees *evaluation. */
 vkn_status validate_finally(struct validation *validation, struct report_progress *progress,
                             struct vkn_evaluation **evaluation);
-void validate_close(struct validation *validation);
 
 /* ---- vkn_train_callbacks (callbacks.c) -------------------------------------------------- */
 

@@ -118,6 +118,30 @@ vkn_status scene_read_camera_path(const struct vkn_scene *scene, const char *fil
     return status;
 }
 
+vkn_status vkn_scene_read_path(const struct vkn_scene *scene, const char *file,
+                               const char *dataparser, struct vkn_camera_path *path)
+{
+    BASE_C_LOCALE;
+    BASE_NEED(scene);
+    BASE_NEED(file);
+    BASE_NEED(path);
+    struct scene_camera_path read;
+    struct vkn_camera_path made = {0}, *filled = &made;
+    BASE_TRY(scene_read_camera_path(scene, file, dataparser, NULL, &read));
+    made.cameras = base_alloc(read.count, sizeof *made.cameras);
+    made.count = read.count;
+    made.fps = read.fps;
+    for (size_t i = 0; i < read.count && made.cameras; i++) {
+        made.cameras[i] = scene_camera_to_public(&read.cameras[i], scene->scale, scene->offset);
+        made.cameras[i].size = sizeof made.cameras[i];
+    }
+    free(read.cameras);
+    vkn_status status = made.cameras ? BASE_FILL(vkn_camera_path, filled, path, fps) : VKN_ERROR;
+    if (status != VKN_OK)
+        free(made.cameras);
+    return status;
+}
+
 vkn_status vkn_scene_check_path(const struct vkn_scene *scene, const char *file)
 {
     BASE_C_LOCALE;

@@ -83,6 +83,7 @@ vkn_status vkn_scene_find_look(const vkn_scene *scene, struct vkn_scene_look *lo
     struct vkn_scene_look computed, *found = &computed;
     BASE_TRY(find_center(train, computed.point));
     scene_up(train, computed.up);
+    computed.unit_length = scene->unit_length;
     computed.distance = scene_mean_distance(train, computed.point) / scene->scale;
     for (int i = 0; i < 3; i++) {
         computed.point[i] = (computed.point[i] - scene->offset[i]) / scene->scale;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cjson/cJSON.h>
 
@@ -43,7 +44,7 @@ struct answer answer_error(unsigned code, const char *message)
 /* Allows only scripts and styles with the answer's nonce. */
 #define POLICY                                                                               \
     "default-src 'none'; script-src 'nonce-%s'; style-src 'nonce-%s'; img-src 'self' blob: " \
-    "data:; connect-src "                                                                    \
+    "data:; media-src 'self'; connect-src "                                                  \
     "'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 static char *with_nonce(const char *begin, const char *end, const char *nonce)
@@ -99,15 +100,43 @@ static void add_facts(struct MHD_Response *response, const struct frame_facts *f
     mhd.add_response_header(response, "X-Refined", text);
 }
 
+/* Lets the browser save the content under the name (RFC 6266, RFC 8187). */
+static void add_file_name(struct MHD_Response *response, const char *name)
+{
+    static const char kept[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+    char text[1024] = "attachment; filename*=UTF-8''";
+    size_t at = strlen(text);
+    for (; *name && at + 4 < sizeof text; name++)
+        at += (size_t)snprintf(text + at, sizeof text - at, strchr(kept, *name) ? "%c" : "%%%02X",
+                               (unsigned char)*name);
+    mhd.add_response_header(response, "Content-Disposition", text);
+}
+
+void answer_clear(struct answer *answer)
+{
+    if (answer->file_name)
+        close(answer->file);
+    free(answer->file_name);
+    free(answer->data);
+    *answer = (struct answer){0};
+}
+
 enum MHD_Result answer_queue(struct exchange *exchange)
 {
     struct answer *answer = &exchange->answer;
-    struct MHD_Response *response = mhd.create_response_from_buffer(
-        answer->size, answer->data ? answer->data : "",
-        answer->data ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+    bool is_file = answer->file_name != NULL;
+    struct MHD_Response *response =
+        is_file ? mhd.create_response_from_fd(answer->size, answer->file)
+                : mhd.create_response_from_buffer(answer->size, answer->data ? answer->data : "",
+                                                  answer->data ? MHD_RESPMEM_MUST_FREE
+                                                               : MHD_RESPMEM_PERSISTENT);
     if (!response)
         return MHD_NO;
-    answer->data = NULL; /* owned by the response now */
+    if (is_file)
+        add_file_name(response, answer->file_name);
+    free(answer->file_name);
+    answer->file_name = NULL; /* file and data are owned by the response now */
+    answer->data = NULL;
     if (answer->type)
         mhd.add_response_header(response, "Content-Type", answer->type);
     if (answer->policy[0])
@@ -119,7 +148,7 @@ enum MHD_Result answer_queue(struct exchange *exchange)
     mhd.add_response_header(response, "Referrer-Policy", "no-referrer");
     if (exchange->closes)
         mhd.add_response_header(response, "Connection", "close");
-    connection_begin_phase(exchange->connection_data, PHASE_ANSWER);
+    connection_begin_phase(exchange->connection_data, is_file ? PHASE_FILE : PHASE_ANSWER);
     enum MHD_Result result = mhd.queue_response(exchange->connection, answer->code, response);
     mhd.destroy_response(response);
     return result;
@@ -136,7 +165,7 @@ void answer_park(struct exchange *exchange)
 
 void answer_set(struct exchange *exchange, const struct answer *answer)
 {
-    free(exchange->answer.data);
+    answer_clear(&exchange->answer);
     exchange->answer = *answer;
     exchange->answered = true;
     if (exchange->parked)

@@ -2,10 +2,11 @@
 #include "viewer/internal.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
+
+#define NO_FRAME    "the device has rendered no frame for 20 s; waiting"
+#define MOST_PROBES 16u /* parked requests of /api/probe */
 
 static struct client *find(struct viewer *viewer, const char *name)
 {
@@ -37,25 +38,14 @@ static struct client *admit(struct viewer *viewer, const char *name, double now)
     strncpy(client->name, name, VIEWER_NAME);
     client->name[VIEWER_NAME] = 0;
     client->number = ++viewer->last_client;
+    client->refined_share = 0;
     return client;
-}
-
-const char *clients_after_training(const struct viewer *viewer)
-{
-    return viewer->result[0] ? viewer->result
-           : viewer->state == STATE_FINISHED
-               ? "the training is done; its test views are being measured"
-               : "the training has stopped and is being saved";
 }
 
 void clients_wait(struct viewer *viewer, const char *name, struct exchange *exchange)
 {
     double now = viewer_now();
     struct client *client = find(viewer, name);
-    if (viewer->state == STATE_FINISHED || viewer->state == STATE_STOPPED) {
-        answer_fail(exchange, 503, "%s", clients_after_training(viewer));
-        return;
-    }
     if (exchange->frame.background == VKN_BACKGROUND_DEFAULT)
         exchange->frame.background = (uint32_t)viewer->background;
     if (!client)
@@ -73,10 +63,61 @@ void clients_wait(struct viewer *viewer, const char *name, struct exchange *exch
     if (!exchange->frame.still || !client->last_request.still ||
         !frame_same(&exchange->frame, &client->last_request))
         client->ready_at = now;
+    if (!frame_same(&exchange->frame, &client->last_request)) {
+        client->refined_share = 0;
+        viewer->moved_at = now;
+    }
     client->last_request = exchange->frame;
     answer_park(exchange);
     pthread_cond_signal(&viewer->wake_renderer);
 }
+
+/* ---- requests of /api/probe -------------------------------------------------------------------
+ */
+
+void probe_wait(struct viewer *viewer, struct exchange *exchange)
+{
+    struct exchange **end = &viewer->probes;
+    uint32_t count = 0;
+    for (; *end; end = &(*end)->next)
+        count++;
+    if (count >= MOST_PROBES) {
+        answer_fail(exchange, 503, "too many requests at once");
+        return;
+    }
+    exchange->next = NULL;
+    *end = exchange;
+    answer_park(exchange);
+    pthread_cond_signal(&viewer->wake_renderer);
+}
+
+/* Refuses requests that were parked before a time; HUGE_VAL: all. */
+static void probe_refuse(struct viewer *viewer, double parked_before, const char *why)
+{
+    struct exchange **at = &viewer->probes;
+    while (*at) {
+        struct exchange *exchange = *at;
+        if (exchange->parked_at < parked_before) {
+            *at = exchange->next;
+            answer_fail(exchange, 503, "%s", why);
+        } else {
+            at = &exchange->next;
+        }
+    }
+}
+
+/* Removes an exchange that has ended from the list. */
+static void probe_forget(struct viewer *viewer, const struct exchange *exchange)
+{
+    for (struct exchange **at = &viewer->probes; *at; at = &(*at)->next)
+        if (*at == exchange) {
+            *at = exchange->next;
+            return;
+        }
+}
+
+/* ---- pages ------------------------------------------------------------------------------------
+ */
 
 bool clients_present(const struct viewer *viewer, double now)
 {
@@ -109,7 +150,7 @@ void clients_refresh(struct viewer *viewer)
 
 double clients_ready_at(const struct viewer *viewer)
 {
-    double first = HUGE_VAL;
+    double first = viewer->probes ? 0 : HUGE_VAL;
     for (size_t i = 0; i < VIEWER_CLIENTS; i++)
         if (viewer->clients[i].waiting)
             first = fmin(first, viewer->clients[i].ready_at);
@@ -121,7 +162,7 @@ bool clients_waiting(const struct viewer *viewer)
     for (size_t i = 0; i < VIEWER_CLIENTS; i++)
         if (viewer->clients[i].waiting)
             return true;
-    return false;
+    return viewer->probes != NULL;
 }
 
 void clients_refuse_waiting(struct viewer *viewer, const char *why)
@@ -131,16 +172,32 @@ void clients_refuse_waiting(struct viewer *viewer, const char *why)
             answer_fail(viewer->clients[i].waiting, 503, "%s", why);
         viewer->clients[i].waiting = NULL;
     }
+    probe_refuse(viewer, HUGE_VAL, why);
 }
 
-static void end_wait(struct client *client, double waited)
+/* Returns whether another page waits for frames. */
+static bool others_wait(const struct viewer *viewer, const struct client *client)
+{
+    for (size_t i = 0; i < VIEWER_CLIENTS; i++)
+        if (&viewer->clients[i] != client && viewer->clients[i].waiting)
+            return true;
+    return false;
+}
+
+static void end_wait(const struct viewer *viewer, struct client *client, double waited)
 {
     struct exchange *exchange = client->waiting;
-    const struct answer nothing = {.code = 204};
+    const struct answer nothing = {
+        .code = 204, .is_frame = true, .facts = {.refined_share = client->refined_share}};
+    char busy[VIEWER_MESSAGE];
     if (exchange->frame.still && waited > VIEWER_STILL_TIMEOUT)
         answer_set(exchange, &nothing);
+    else if (waited > VIEWER_STILL_TIMEOUT && viewer_is_busy(viewer, busy))
+        answer_fail(exchange, 503, "%s", busy);
     else if (waited > VIEWER_REQUEST_TIMEOUT)
-        answer_fail(exchange, 503, "the device was busy for too long");
+        answer_fail(exchange, 503, "%s",
+                    others_wait(viewer, client) ? "other pages use the device; waiting for a turn"
+                                                : NO_FRAME);
     else
         return;
     client->waiting = NULL;
@@ -148,9 +205,13 @@ static void end_wait(struct client *client, double waited)
 
 void clients_expire(struct viewer *viewer, double now)
 {
+    char busy[VIEWER_MESSAGE];
     for (size_t i = 0; i < VIEWER_CLIENTS; i++)
         if (viewer->clients[i].waiting)
-            end_wait(&viewer->clients[i], now - viewer->clients[i].waiting->parked_at);
+            end_wait(viewer, &viewer->clients[i], now - viewer->clients[i].waiting->parked_at);
+    if (viewer_is_busy(viewer, busy))
+        probe_refuse(viewer, now - VIEWER_STILL_TIMEOUT, busy);
+    probe_refuse(viewer, now - VIEWER_REQUEST_TIMEOUT, NO_FRAME);
 }
 
 void clients_forget(struct viewer *viewer, const struct exchange *exchange)
@@ -158,6 +219,7 @@ void clients_forget(struct viewer *viewer, const struct exchange *exchange)
     for (size_t i = 0; i < VIEWER_CLIENTS; i++)
         if (viewer->clients[i].waiting == exchange)
             viewer->clients[i].waiting = NULL;
+    probe_forget(viewer, exchange);
     for (struct exchange **job = &viewer->jobs; *job; job = &(*job)->next)
         if (*job == exchange) {
             *job = exchange->next;
@@ -166,7 +228,7 @@ void clients_forget(struct viewer *viewer, const struct exchange *exchange)
         }
 }
 
-/* ---- waiting, new parameters, messages ------------------------------------------------------- */
+/* ---- waiting, new parameters ----------------------------------------------------------------- */
 
 void viewer_wait_for_request(struct viewer *viewer, double seconds)
 {
@@ -187,18 +249,5 @@ void viewer_new_model(struct viewer *viewer, uint64_t step)
     pthread_mutex_lock(&viewer->lock);
     viewer->step = step;
     clients_refresh(viewer);
-    pthread_mutex_unlock(&viewer->lock);
-}
-
-void viewer_set_message(struct viewer *viewer, const char *format, ...)
-{
-    char message[sizeof viewer->message];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
-    va_end(arguments);
-    vkn_clean_line(message);
-    pthread_mutex_lock(&viewer->lock);
-    memcpy(viewer->message, message, sizeof message);
     pthread_mutex_unlock(&viewer->lock);
 }

@@ -1,4 +1,5 @@
-/* Answers /api/control: pauses, resumes, saves and stops a training. */
+/* Answers /api/control: pauses, resumes, saves and stops a training, sets the share of its time for
+ * rendering, and ends the viewer. */
 #include "viewer/internal.h"
 
 #include <string.h>
@@ -21,40 +22,61 @@ static const char *request_save(struct viewer *viewer, unsigned *code)
     return NULL;
 }
 
-static const char *run_action(struct viewer *viewer, const char *action, unsigned *code)
+static const char *request_pause(struct viewer *viewer)
 {
-    bool pause = strcmp(action, "pause") == 0, stop = strcmp(action, "stop") == 0;
-    if (!stop && !allowance_take(&viewer->commands, viewer_now())) {
+    if (!viewer->can_pause)
+        return "a training with several ranks cannot be paused: the other ranks would wait";
+    viewer->pause_requested = true;
+    return NULL;
+}
+
+/* Sets the share of a training's time for rendering. */
+static const char *set_share(struct viewer *viewer, const cJSON *json)
+{
+    const cJSON *share = cJSON_GetObjectItemCaseSensitive(json, "share");
+    if (!cJSON_IsNumber(share) ||
+        !(share->valuedouble >= VIEWER_LEAST_SHARE && share->valuedouble <= 1))
+        return "share: is not a number from 0.02 to 1";
+    viewer->time_share = share->valuedouble;
+    return NULL;
+}
+
+/* Does what `json` asks for. Returns an error, or NULL. */
+static const char *run_action(struct viewer *viewer, const cJSON *json, unsigned *code)
+{
+    const char *action = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, "action"));
+    if (!action)
+        return "the body is not {\"action\": ...}";
+    bool end = strcmp(action, "end") == 0, stop = strcmp(action, "stop") == 0;
+    if (end ? viewer->state <= STATE_ENDING : !state_trains(viewer)) {
+        *code = 409;
+        return end ? "the program has other work; stop the training first"
+                   : "nothing is being trained here";
+    }
+    if (!stop && !end && !allowance_take(&viewer->commands, viewer_now())) {
         *code = 429;
         return "too many requests that change something: wait a second";
     }
     if (strcmp(action, "save") == 0)
         return request_save(viewer, code);
-    if (pause && !viewer->can_pause)
-        return "a training with several ranks cannot be paused: the other ranks would wait";
-    if (pause)
-        viewer->pause_requested = true;
-    else if (strcmp(action, "resume") == 0)
+    if (strcmp(action, "pause") == 0)
+        return request_pause(viewer);
+    if (strcmp(action, "share") == 0)
+        return set_share(viewer, json);
+    if (strcmp(action, "resume") == 0)
         viewer->pause_requested = false;
-    else if (stop)
-        __atomic_store_n(viewer->stop, 1, __ATOMIC_RELAXED); /* the training's thread reads it */
+    else if (stop || end)
+        __atomic_store_n(viewer->stop, 1, __ATOMIC_RELAXED); /* the renderer's thread reads it */
     else
-        return "action: is not one of pause, resume, save, stop";
+        return "action: is not one of pause, resume, save, stop, share, end";
     return NULL;
 }
 
 struct answer control_answer(struct viewer *viewer, const char *body)
 {
     cJSON *json = body ? cJSON_Parse(body) : NULL;
-    const cJSON *action = cJSON_GetObjectItemCaseSensitive(json, "action");
-    const char *problem = "the body is not {\"action\": ...}";
     unsigned code = 400;
-    if (viewer->state > STATE_SAVING || !viewer->facts) {
-        problem = "nothing is being trained here";
-        code = 409;
-    } else if (cJSON_IsString(action)) {
-        problem = run_action(viewer, action->valuestring, &code);
-    }
+    const char *problem = run_action(viewer, json, &code);
     cJSON_Delete(json);
     if (problem)
         return answer_error(code, problem);

@@ -68,6 +68,8 @@ static void add_line(struct viewer *viewer, const char *line)
         .psnr = number_of(json, "psnr"),
         .parts = {number_of(json, "distortion_loss"), number_of(json, "interlevel_loss"),
                   number_of(json, "coarse_loss")},
+        .learning_rate = number_of(json, "learning_rate"),
+        .loss_scale = number_of(json, "loss_scale"),
     };
     cJSON_Delete(json);
     if (isfinite(metric.step))
@@ -114,13 +116,47 @@ static void store_evaluations(struct viewer *viewer, const cJSON *list)
     const cJSON *item;
     if (!evaluations)
         return;
-    cJSON_ArrayForEach (item, list)
-        evaluations[i++] = (struct evaluation){number_of(item, "step"), number_of(item, "psnr"),
-                                               number_of(item, "ssim")};
+    cJSON_ArrayForEach (item, list) {
+        /* What the final evaluation measured on the views of the others. */
+        const cJSON *quick = cJSON_GetObjectItemCaseSensitive(item, "quick");
+        const cJSON *same = quick ? quick : item;
+        evaluations[i++] = (struct evaluation){number_of(item, "step"), number_of(same, "psnr"),
+                                               number_of(same, "ssim")};
+    }
     pthread_mutex_lock(&viewer->lock);
     free(viewer->curves.evaluations);
     viewer->curves.evaluations = evaluations;
     viewer->curves.evaluation_count = (size_t)count;
+    pthread_mutex_unlock(&viewer->lock);
+}
+
+/* Stores the quality of each view of the last evaluation: the final one's `per_view`, or the
+ * pictures of an evaluation during the training. */
+static void store_views(struct viewer *viewer, const cJSON *summary)
+{
+    const cJSON *evaluations = cJSON_GetObjectItemCaseSensitive(summary, "evaluations"), *item,
+                *list = cJSON_GetObjectItemCaseSensitive(summary, "per_view");
+    if (!cJSON_IsArray(list))
+        list = cJSON_GetObjectItemCaseSensitive(
+            cJSON_GetArrayItem(evaluations, cJSON_GetArraySize(evaluations) - 1), "pictures");
+    int most = cJSON_GetArraySize(list);
+    size_t count = 0;
+    struct view_quality *views = most > 0 ? calloc((size_t)most, sizeof *views) : NULL;
+    if (!views)
+        return;
+    cJSON_ArrayForEach (item, list) {
+        const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "name"));
+        double psnr = number_of(item, "psnr");
+        if (!name || !isfinite(psnr) || strlen(name) >= sizeof views->name ||
+            strspn(name, "abcdefghijklmnopqrstuvwxyz_0123456789") != strlen(name))
+            continue;
+        snprintf(views[count].name, sizeof views[count].name, "%s", name);
+        views[count++].psnr = psnr;
+    }
+    pthread_mutex_lock(&viewer->lock);
+    free(viewer->curves.views);
+    viewer->curves.views = views;
+    viewer->curves.view_count = count;
     pthread_mutex_unlock(&viewer->lock);
 }
 
@@ -137,6 +173,7 @@ static void read_summary(struct viewer *viewer, FILE *stream)
     if (text && fread(text, 1, size, stream) == size) {
         cJSON *json = cJSON_Parse(text);
         store_evaluations(viewer, cJSON_GetObjectItemCaseSensitive(json, "evaluations"));
+        store_views(viewer, json);
         cJSON_Delete(json);
         viewer->curves.summary_time = time;
     }
@@ -175,5 +212,6 @@ void curves_free(struct curves *curves)
 {
     free(curves->metrics);
     free(curves->evaluations);
+    free(curves->views);
     *curves = (struct curves){0};
 }

@@ -40,6 +40,7 @@ static struct vkn_scene_look look_of_config(const vkn_config *config)
     config_numbers(config, "scene.scale", &scale, 1);
     config_numbers(config, "scene.offset", offset, 3);
     config_numbers(config, "scene.aabb_scale", &side, 1);
+    config_numbers(config, "scene.unit_length", &look.unit_length, 1);
     for (int i = 0; i < 6; i++)
         look.cube[i] = (0.5 + (i < 3 ? -0.5 : 0.5) * side - offset[i % 3]) / scale;
     for (int i = 0; i < 3; i++)
@@ -79,6 +80,8 @@ static void find_view(const vkn_scene *scene, struct look *look)
     look->fov = fmin(fmax(fov / (double)count, 20), 90);
     look->from.distance = fmax(look->from.distance, least);
 }
+
+#define PALETTE_COLORS 17 /* in the answer */
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
@@ -142,6 +145,25 @@ static bool add_maps(cJSON *json, const char *model)
     return cJSON_AddItemToObject(json, "maps", cJSON_CreateStringArray(available, count));
 }
 
+/* Adds colours of the palettes, as CSS writes them, from the far to the near end. */
+static bool add_palettes(cJSON *json)
+{
+    cJSON *palettes = cJSON_AddObjectToObject(json, "palettes");
+    bool added = palettes != NULL;
+    for (int i = 0; i < PALETTES && added; i++) {
+        cJSON *colors = cJSON_AddArrayToObject(palettes, picture_palettes[i]);
+        for (int k = 0; k < PALETTE_COLORS && added; k++) {
+            double rgb[3];
+            char text[8];
+            picture_palette((enum viewer_palette)i, (double)k / (PALETTE_COLORS - 1), rgb);
+            snprintf(text, sizeof text, "#%02lx%02lx%02lx", lround(255 * rgb[0]) & 255,
+                     lround(255 * rgb[1]) & 255, lround(255 * rgb[2]) & 255);
+            added = cJSON_AddItemToArray(colors, cJSON_CreateString(text));
+        }
+    }
+    return added;
+}
+
 static char *write_facts(const struct viewer *viewer, const char *model, const struct look *look)
 {
     cJSON *json = cJSON_CreateObject();
@@ -150,10 +172,12 @@ static char *write_facts(const struct viewer *viewer, const char *model, const s
     bool complete =
         json && run_word && answer_add_text(json, "run", viewer->run) &&
         answer_add_text(json, "run_word", run_word) &&
-        cJSON_AddStringToObject(json, "mode", viewer->state == STATE_VIEWING ? "view" : "train") &&
+        cJSON_AddStringToObject(json, "mode", viewer->renderers.trainer ? "train" : "view") &&
         answer_add_text(json, "model", model) &&
         cJSON_AddBoolToObject(json, "dynamic", strcmp(model, "dynamic") == 0) &&
-        add_maps(json, model) && add_numbers(json, "up", look->from.up, 3) &&
+        add_maps(json, model) && add_palettes(json) &&
+        cJSON_AddNumberToObject(json, "unit_length", look->from.unit_length) &&
+        add_numbers(json, "up", look->from.up, 3) &&
         add_numbers(json, "look_at", look->from.point, 3) &&
         cJSON_AddNumberToObject(json, "distance", look->from.distance) &&
         add_numbers(json, "box", look->from.cube, 6) &&

@@ -1,4 +1,4 @@
-/* Renders frames: chooses the next client and the size of its frame, renders and sends it. */
+/* Renders frames and parts of frames, and sends them. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +15,17 @@ static vkn_status open_renderer(struct renderers *renderers, vkn_renderer **rend
 }
 
 /* Normals have their own renderer: with normals all pictures take three times as long. */
+static vkn_renderer **renderers_cached(struct renderers *renderers,
+                                       const struct frame_request *request)
+{
+    return frame_has_normals(request) ? &renderers->normal : &renderers->color;
+}
+
 vkn_status renderers_get(struct renderers *renderers, const struct frame_request *request,
                          vkn_renderer **renderer)
 {
-    bool normals = request->map == MAP_NORMAL;
-    vkn_renderer **cached = normals ? &renderers->normal : &renderers->color;
+    bool normals = frame_has_normals(request);
+    vkn_renderer **cached = renderers_cached(renderers, request);
     vkn_status status = *cached ? VKN_OK : open_renderer(renderers, cached);
     if (status == VKN_OK && normals)
         status = vkn_renderer_enable_normals(*cached);
@@ -37,8 +43,8 @@ void renderers_close(struct renderers *renderers)
 
 /* ---- rendering ------------------------------------------------------------------------------- */
 
-#define MOVING_QUALITY 80 /* of JPEG */
 #define LEAST_RAYS     1536.0
+#define LEAST_MEASURED 256.0   /* rays of a picture whose speed is measured */
 #define FIRST_RAY_RATE 40000.0 /* rays per second, until they are measured */
 
 /* Returns the camera of a part: the whole picture's camera with a shifted principal point. */
@@ -64,40 +70,45 @@ static struct vkn_camera camera_of(const struct frame_request *request, const st
 
 double frames_ray_rate(const struct renderers *renderers, const struct frame_request *request)
 {
-    double ray_rate = renderers->ray_rate[request->map == MAP_NORMAL];
+    double ray_rate = renderers->ray_rate[frame_has_normals(request)];
     return ray_rate > 0 ? ray_rate : FIRST_RAY_RATE;
 }
 
 static void update_ray_rate(struct renderers *renderers, const struct frame_request *request,
                             double rays, double seconds)
 {
-    double *ray_rate = &renderers->ray_rate[request->map == MAP_NORMAL],
+    double *ray_rate = &renderers->ray_rate[frame_has_normals(request)],
            measured = rays / fmax(seconds, 1e-5);
     *ray_rate = *ray_rate > 0 ? 0.5 * (*ray_rate + measured) : measured;
 }
 
-static vkn_status render(struct viewer *viewer, const struct frame_request *request,
-                         const struct part *part, struct vkn_picture **picture)
+vkn_status frames_picture(struct viewer *viewer, const struct frame_request *request,
+                          const struct part *part, struct vkn_picture **picture)
 {
     struct vkn_camera camera = camera_of(request, part);
     struct vkn_picture_params params = {
         .size = sizeof params,
         .background = (enum vkn_background)request->background,
         .supersample = part->supersample,
+        .exposure = request->exposure,
     };
     if (request->cropped) {
         memcpy(params.crop, request->crop, sizeof params.crop);
         memcpy(params.crop_rotation, request->crop + 6, sizeof params.crop_rotation);
     }
     vkn_renderer *renderer = NULL;
+    bool opens = !*renderers_cached(&viewer->renderers, request);
+    if (opens)
+        viewer_begin_activity(viewer, "compiling the pipelines of pictures");
     vkn_status status = renderers_get(&viewer->renderers, request, &renderer);
+    if (opens)
+        viewer_begin_activity(viewer, NULL);
     double began = viewer_now();
     if (status == VKN_OK)
         status = vkn_render(renderer, &camera, &params, picture);
-    if (status == VKN_OK)
-        update_ray_rate(&viewer->renderers, request,
-                        (double)part->width * part->height * part->supersample * part->supersample,
-                        viewer_now() - began);
+    double rays = (double)part->width * part->height * part->supersample * part->supersample;
+    if (status == VKN_OK && rays >= LEAST_MEASURED)
+        update_ray_rate(&viewer->renderers, request, rays, viewer_now() - began);
     return status;
 }
 
@@ -105,11 +116,15 @@ bool frames_render(struct viewer *viewer, const struct frame_request *request,
                    const struct part *part, uint8_t *rgb, size_t pitch)
 {
     struct vkn_picture *picture = NULL;
-    if (render(viewer, request, part, &picture) != VKN_OK) {
+    if (frames_picture(viewer, request, part, &picture) != VKN_OK) {
         viewer_set_message(viewer, "%s", vkn_last_error());
         return false;
     }
-    picture_colors(picture, request, viewer->focus_distance, rgb, pitch);
+    picture_colors(picture, request, (enum viewer_map)request->map, viewer->focus_distance, rgb,
+                   pitch);
+    if (request->second_map != MAP_NONE)
+        picture_colors(picture, request, (enum viewer_map)request->second_map,
+                       viewer->focus_distance, rgb + part->full[1] * pitch, pitch);
     vkn_picture_free(&picture);
     return true;
 }
@@ -124,8 +139,7 @@ void frames_size(const struct frame_request *request, double rays, uint32_t size
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-/* Answers the exchange if the client still waits for it. Takes ownership of answer->data. */
-static bool answer(struct viewer *viewer, struct client *client, uint64_t exchange,
+bool frames_answer(struct viewer *viewer, struct client *client, uint64_t exchange,
                    const struct answer *answer)
 {
     pthread_mutex_lock(&viewer->lock);
@@ -145,72 +159,10 @@ bool frames_send(struct viewer *viewer, struct client *client, uint64_t exchange
                  const uint8_t *rgb, const struct frame_facts *facts, int quality)
 {
     struct answer picture = {.code = 200, .type = "image/jpeg", .is_frame = true, .facts = *facts};
-    const struct pixels_jpeg jpeg = {rgb, facts->width, facts->height, 3, quality, NULL, 0};
+    const struct pixels_jpeg jpeg = {
+        rgb, facts->width, facts->height * facts->maps, 3, quality, NULL, 0};
     picture.data = pixels_write_jpeg(&jpeg, &picture.size);
     if (!picture.data)
         picture = answer_error(500, "out of memory");
-    return answer(viewer, client, exchange, &picture);
-}
-
-static void send_failure(struct viewer *viewer, struct client *client, uint64_t exchange)
-{
-    char message[256];
-    pthread_mutex_lock(&viewer->lock);
-    memcpy(message, viewer->message, sizeof message);
-    pthread_mutex_unlock(&viewer->lock);
-    const struct answer failure = answer_error(500, message);
-    answer(viewer, client, exchange, &failure);
-}
-
-/* ---- a moving camera ------------------------------------------------------------------------- */
-
-static void render_moving(struct viewer *viewer, struct client *client,
-                          const struct frame_request *request, uint64_t exchange)
-{
-    double began = viewer_now();
-    uint32_t size[2];
-    frames_size(request,
-                viewer->renderers.moving_seconds * frames_ray_rate(&viewer->renderers, request),
-                size);
-    const struct part all = {{size[0], size[1]}, 0, 0, size[0], size[1], 1};
-    uint8_t *rgb = malloc(3 * (size_t)size[0] * size[1]);
-    if (rgb && frames_render(viewer, request, &all, rgb, 3 * (size_t)size[0])) {
-        const struct frame_facts facts = {
-            .width = size[0],
-            .height = size[1],
-            .step = viewer->step,
-            .milliseconds = 1e3 * (viewer_now() - began),
-            .refined_share =
-                fmin(0.999, (double)size[0] * size[1] / ((double)request->width * request->height)),
-        };
-        frames_send(viewer, client, exchange, rgb, &facts, MOVING_QUALITY);
-        /* This frame has replaced a refined picture on the page, which must be sent again. */
-        client->refinement.unsent = client->refinement.rgb != NULL;
-    } else {
-        send_failure(viewer, client, exchange);
-    }
-    free(rgb);
-}
-
-/* ---- the next frame -------------------------------------------------------------------------- */
-
-double frames_work(struct viewer *viewer)
-{
-    double began = viewer_now();
-    struct frame_request request;
-    uint64_t exchange = 0;
-    pthread_mutex_lock(&viewer->lock);
-    struct client *client = clients_next(viewer, began);
-    if (client) {
-        request = client->waiting->frame;
-        exchange = client->waiting->number;
-    }
-    pthread_mutex_unlock(&viewer->lock);
-    if (!client)
-        return 0;
-    if (!request.still)
-        render_moving(viewer, client, &request, exchange);
-    else if (!refine_work(viewer, client, &request, exchange))
-        send_failure(viewer, client, exchange);
-    return fmax(viewer_now() - began, 1e-6);
+    return frames_answer(viewer, client, exchange, &picture);
 }

@@ -17,19 +17,25 @@
 #include "viewer/viewer.h"
 
 struct cJSON;
+struct route; /* of server.c */
 
 #define VIEWER_CLIENTS         8u          /* open pages */
 #define VIEWER_CONNECTIONS     192u        /* connections handed to libmicrohttpd */
 #define VIEWER_JOBS            24u         /* requests queued for the worker */
 #define VIEWER_BODY            (64u << 10) /* bytes of a request's body */
+#define VIEWER_PATH_BODY       (2u << 20)  /* bytes of a body that holds a camera path */
 #define VIEWER_NAME            32          /* characters of a client's name, and of the token */
 #define VIEWER_PIXELS          (1u << 22)  /* of a picture; larger requests are scaled down */
 #define VIEWER_MOST_SIDE       4096u       /* pixels of a picture's width or height */
 /* Seconds after which an unchanged still frame is answered by 204, another waiting request fails,
- * and a page without requests counts as closed. */
+ * in states without frames already after VIEWER_STILL_TIMEOUT, and a page without requests counts
+ * as closed. */
 #define VIEWER_STILL_TIMEOUT   2.0
 #define VIEWER_REQUEST_TIMEOUT 20.0
 #define VIEWER_PRESENT_SECONDS 3.0
+/* Share of a training's time for rendering: default and limits of what pages can set. */
+#define VIEWER_SHARE           0.5
+#define VIEWER_LEAST_SHARE     0.02
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 
@@ -39,7 +45,7 @@ struct allowance {
 };
 
 /* Phases of a request, each with a time limit. */
-enum phase { PHASE_HEAD, PHASE_BODY, PHASE_WORK, PHASE_ANSWER };
+enum phase { PHASE_HEAD, PHASE_BODY, PHASE_WORK, PHASE_ANSWER, PHASE_FILE };
 
 /* A connection of libmicrohttpd. */
 struct connection {
@@ -50,7 +56,10 @@ struct connection {
 
 /* ---- requests and answers ------------------------------------------------------------------- */
 
-enum viewer_map { MAP_RGB, MAP_DEPTH, MAP_NORMAL, MAP_OPACITY };
+enum viewer_map { MAP_RGB, MAP_DEPTH, MAP_NORMAL, MAP_OPACITY, MAP_NONE };
+
+/* Colours of depth maps. */
+enum viewer_palette { PALETTE_VIRIDIS, PALETTE_INFERNO, PALETTE_TURBO, PALETTE_GREY, PALETTES };
 
 /* Parameters of /api/frame. */
 struct frame_request {
@@ -58,7 +67,11 @@ struct frame_request {
     double crop[9];             /* corners, and rotation, as in vkn_picture_params */
     double center[2];           /* principal point: shares of the picture's width and height */
     uint32_t width, height;
-    uint32_t map, background; /* enum viewer_map, vkn_background */
+    double range[2];          /* depths of the palette's ends; both 0: default */
+    double exposure;          /* stops, as in vkn_picture_params */
+    uint32_t map, second_map; /* enum viewer_map; second_map NONE: the picture has one map */
+    uint32_t palette;         /* enum viewer_palette */
+    uint32_t background;      /* vkn_background */
     uint32_t cropped, still;  /* flags; still: the camera does not move */
 };
 
@@ -68,9 +81,10 @@ struct photo_request {
     uint32_t width;
 };
 
-/* Facts of a frame for the headers of its answer. */
+/* Facts of a frame for the headers of its answer. The JPEG has `maps` pictures of this size, one
+ * below the other. */
 struct frame_facts {
-    uint32_t width, height;
+    uint32_t width, height, maps;
     uint64_t step;
     double milliseconds, refined_share; /* refined_share: of the final quality, 0..1 */
 };
@@ -82,10 +96,12 @@ struct answer {
     size_t size;
     bool is_frame; /* `facts` are set */
     struct frame_facts facts;
-    char policy[360]; /* content security policy of a page; "": none */
+    char policy[400]; /* content security policy of a page; "": none */
+    char *file_name;  /* malloc'd; the content is that of `file`; NULL: of `data` */
+    int file;         /* descriptor, which the answer owns */
 };
 
-enum job { JOB_NONE, JOB_PHOTO, JOB_PATH };
+enum job { JOB_NONE, JOB_PHOTO, JOB_PATH, JOB_READ_PATH, JOB_FILE };
 
 /* An HTTP request with its answer. The connection of a parked one is suspended until the answer. */
 struct exchange {
@@ -97,30 +113,37 @@ struct exchange {
     bool parked, answered;
     bool closes; /* the connection is closed after the answer */
     enum job job;
-    char *body; /* of a POST, with a terminating zero */
+    const struct route *route; /* NULL: the request is refused */
+    char *name;                /* of a path or file that is requested, or NULL */
+    char *body;                /* of a POST, with a terminating zero */
     size_t size;
-    struct frame_request frame;
+    struct frame_request frame; /* of a frame or a probe */
+    double pixel[2];            /* of a probe: shares of the picture's width and height */
+    bool has_pixel;             /* of a probe: asks for a pixel, not for the range of depths */
     struct photo_request photo;
     struct answer answer;
-    struct exchange *next; /* in the worker's queue */
+    struct exchange *next; /* in the worker's queue, or in the list of probes */
 };
 
 /* ---- clients --------------------------------------------------------------------------------- */
 
-/* A picture of a still camera that is refined tile by tile. Used by the renderer's thread only. */
+/* A picture of a still camera that is rendered strip by strip and sent when it is whole. Used by
+ * the renderer's thread only. */
 struct refinement {
     struct frame_request request;
-    uint32_t width, height, tile_edge, columns, tile_count; /* tile_edge: pixels */
-    uint32_t *order;      /* [tile_count], from the centre outwards */
-    uint32_t next;        /* index in `order` of the next tile */
-    uint32_t supersample; /* rays along a pixel's edge in the current pass */
-    uint8_t *rgb;
-    uint64_t model_version; /* of renderers, at the start of the pass */
-    bool covered;           /* a pass has covered all tiles */
-    bool complete;          /* cannot be refined further for this version of the model */
-    bool unsent;            /* has changes that have not been sent */
-    double spent_seconds;   /* of rendering, since the last picture was sent */
-    double sent_at;         /* viewer_now() when the last picture was sent */
+    uint32_t width, height, rows; /* rows: number of rendered rows, from the top */
+    uint32_t supersample;         /* rays along a pixel's edge */
+    uint8_t *rgb;                 /* [height][width][3]; NULL: no picture is being rendered */
+    uint64_t model_version;       /* of renderers, at the start of the picture */
+    double spent_seconds;         /* of rendering */
+};
+
+/* The last picture that a page has received. Used by the renderer's thread only. */
+struct sent_picture {
+    uint64_t client; /* its `number`; 0: none */
+    struct frame_request request;
+    double rays; /* number of its rays, a measure of its quality */
+    uint64_t model_version;
 };
 
 /* An open page. */
@@ -130,9 +153,10 @@ struct client {
     double seen_at;             /* viewer_now() of its last request or answer */
     struct exchange *waiting;   /* its parked request for a frame */
     struct frame_request last_request;
-    double ready_at;         /* viewer_now() from which on its frame can be rendered */
-    uint64_t refined_client; /* `number` that `refinement` is for; the renderer's thread only */
+    double ready_at;      /* viewer_now() from which on its frame can be rendered */
+    double refined_share; /* progress to the final quality of `last_request`, 0..1 */
     struct refinement refinement;
+    struct sent_picture sent;
 };
 
 /* ---- renderers and curves -------------------------------------------------------------------- */
@@ -147,7 +171,7 @@ struct renderers {
     uint64_t model_version; /* incremented whenever the parameters change */
     double ray_rate[2];     /* measured rays per second, without and with normals */
     double moving_seconds;  /* seconds for a frame of a moving camera */
-    double tile_seconds;    /* seconds for a tile of a still picture */
+    double strip_seconds;   /* seconds for a strip of a still picture */
     double time_share;      /* share of the time that rendering may take; 1 outside of training */
 };
 
@@ -156,9 +180,15 @@ struct renderers {
 struct metric {
     double step, seconds, loss, psnr;
     double parts[METRIC_PARTS]; /* other parts of the loss; NaN: no part */
+    double learning_rate, loss_scale;
 };
 struct evaluation {
     double step, psnr, ssim;
+};
+/* Quality of a held-out view in the last evaluation. */
+struct view_quality {
+    char name[32]; /* "test_003": split and index of the view */
+    double psnr;
 };
 /* Curves of the run, read from its folder by the worker. */
 struct curves {
@@ -166,19 +196,58 @@ struct curves {
     size_t metric_count, metric_capacity;
     struct evaluation *evaluations;
     size_t evaluation_count;
+    struct view_quality *views;
+    size_t view_count;
     double steps_per_second; /* the latest */
     /* Used by the worker only: */
     long offset;                          /* in metrics.jsonl after the last complete line */
     uint64_t metrics_inode, summary_time; /* summary_time: modification time of summary.json */
 };
 
+/* What the program does. Frames are rendered in all states but the first and STATE_ENDING. */
 enum viewer_state {
+    STATE_OPENING,
     STATE_TRAINING,
     STATE_PAUSED,
     STATE_SAVING,
-    STATE_FINISHED,
+    STATE_ENDING,   /* the training has ended; it is being saved and evaluated */
+    STATE_FINISHED, /* this state and the following ones show a checkpoint */
     STATE_STOPPED,
+    STATE_FAILED,
     STATE_VIEWING
+};
+
+/* Progress of work without frames: "loading images", 12 of 50. */
+struct activity {
+    char what[96]; /* "": unknown */
+    size_t done, total;
+};
+
+enum task_state { TASK_NONE, TASK_RUNNING, TASK_DONE, TASK_FAILED, TASK_CANCELLED };
+
+#define TASK_ARGUMENTS 80
+
+/* A command that the viewer runs for a page, or the last one. */
+struct task {
+    enum task_state state;
+    bool cancelled; /* a page has cancelled it */
+    uint64_t number;
+    char kind[8];                    /* video, mesh, points, splats */
+    char *arguments[TASK_ARGUMENTS]; /* malloc'd, as for execve */
+    size_t argument_count;
+    char *command;     /* for users to copy */
+    char *file;        /* path of the result */
+    char name[192];    /* of the result in the run folder: "videos/turn.mp4" */
+    char folder[1024]; /* of the result */
+    char what[64];     /* present work, or how the command has ended */
+    char message[256]; /* last line of the command's output */
+    char line[256];    /* of its output, being read */
+    size_t line_size;
+    double share;          /* of the present work that is done */
+    double began, seconds; /* viewer_now() at the begin; duration */
+    uint64_t size;         /* bytes of the result */
+    bool has_thread;
+    pthread_t thread; /* runs the command */
 };
 
 struct viewer {
@@ -196,13 +265,17 @@ struct viewer {
     uint32_t handed_over;   /* connections that libmicrohttpd has or is about to get */
     uint64_t last_exchange; /* number of the latest exchange */
     struct client clients[VIEWER_CLIENTS];
-    uint64_t last_client;  /* number of the latest client */
-    uint32_t last_served;  /* index in `clients` */
-    struct exchange *jobs; /* the worker's queue */
+    uint64_t last_client;    /* number of the latest client */
+    uint32_t last_served;    /* index in `clients` */
+    struct exchange *jobs;   /* the worker's queue */
+    struct exchange *probes; /* parked requests for what a picture shows */
     uint32_t job_count;
     bool ending; /* the program is ending */
 
     enum viewer_state state;
+    struct task task;
+    uint64_t last_task;                          /* number of the latest task */
+    const char *const *program, *const *options; /* as in viewer_params */
     char *folder, *run; /* folder of curves and paths, or NULL; the run as the user named it */
     char *facts;        /* JSON of /api/scene; NULL: not known yet */
     vkn_scene *scene;   /* only read once `facts` is set; NULL: not found */
@@ -214,16 +287,24 @@ struct viewer {
     uint64_t poses_version; /* number of changes of `poses` */
     struct curves curves;
     uint64_t step;
-    double seconds;         /* of training */
-    double used_share;      /* share of the recent training time that the viewer took */
-    char message[256];      /* last error */
-    char result[1024];      /* of a training that has ended; "": not known yet */
-    double state_polled_at; /* viewer_now() of the last request of the state */
+    double seconds;    /* of training */
+    double used_share; /* share of the recent training time that the viewer took */
+    char message[256]; /* last error */
+    struct activity activity;
+    /* Of a training that has ended: a sentence and a command to copy; "": not known yet, none. */
+    char result[512], command[512];
+    double psnr, ssim;               /* of the held-out views; NaN: not evaluated */
+    enum viewer_state outcome;       /* state in which the viewer stays open after the training */
+    bool stays;                      /* it stays open */
+    double step_limit, second_limit; /* of the training; 0: none */
+    double state_polled_at;          /* viewer_now() of the last request of the state */
     bool pause_requested, save_requested; /* by a page */
     double saved_at;                      /* viewer_now() of the last checkpoint's request or end */
     struct allowance commands;            /* limits requests that change something */
     struct allowance reading; /* limits the worker's seconds during training; the worker's only */
-    bool can_pause;
+    bool can_pause, callbacks_opened; /* callbacks_opened: a training has begun */
+    double time_share; /* share of a training's time for rendering, as pages have set it */
+    double moved_at;   /* viewer_now() of the last request of a frame with another camera */
     struct renderers renderers; /* used by the renderer's thread only */
     struct vkn_train_callbacks callbacks;
     /* Rendering time during training: its limit, the seconds used since `used_share` was updated,
@@ -237,9 +318,6 @@ struct viewer {
 
 /* Returns the seconds of a monotonic clock. */
 double viewer_now(void);
-/* Sets the message that pages show. Takes the lock. */
-void viewer_set_message(struct viewer *viewer, const char *format, ...)
-    __attribute__((format(__printf__, 2, 3)));
 
 /* ---- viewer.c, train.c ----------------------------------------------------------------------- */
 
@@ -247,9 +325,20 @@ void viewer_set_message(struct viewer *viewer, const char *format, ...)
 void viewer_wait_for_request(struct viewer *viewer, double seconds);
 /* Marks all frames as outdated: the parameters have changed. */
 void viewer_new_model(struct viewer *viewer, uint64_t step);
-void viewer_set_state(struct viewer *viewer, enum viewer_state state);
 /* Fills viewer->callbacks. */
 void train_set_callbacks(struct viewer *viewer);
+
+/* ---- activity.c: what pages show of the program ---------------------------------------------- */
+
+/* Sets the message that pages show. Takes the lock, like viewer_set_state. */
+void viewer_set_message(struct viewer *viewer, const char *format, ...)
+    __attribute__((format(__printf__, 2, 3)));
+void viewer_set_state(struct viewer *viewer, enum viewer_state state);
+/* Writes what the program does besides training and rendering, "" for nothing, for pages to show.
+ * Returns whether that is why no frames are rendered at present. Called under the lock. */
+bool viewer_is_busy(const struct viewer *viewer, char text[VIEWER_MESSAGE]);
+/* Shows on pages that work without counts has begun; NULL: none. Takes the lock. */
+void viewer_begin_activity(struct viewer *viewer, const char *what);
 
 /* ---- address.c ------------------------------------------------------------------------------- */
 
@@ -294,6 +383,8 @@ void server_stop(struct viewer *viewer);
 /* Sets the answer, whose data the exchange then owns, and resumes a parked connection. Called under
  * the lock, like answer_fail and answer_park. */
 void answer_set(struct exchange *exchange, const struct answer *answer);
+/* Frees what an answer owns. */
+void answer_clear(struct answer *answer);
 /* Answers with {"error": message}. */
 void answer_fail(struct exchange *exchange, unsigned code, const char *format, ...)
     __attribute__((format(__printf__, 3, 4)));
@@ -318,17 +409,20 @@ struct answer answer_page(unsigned code, const char *begin, const char *end);
 /* Read the parameters of a request. False: `problem` names the invalid parameter. */
 bool request_frame(struct MHD_Connection *connection, struct frame_request *request,
                    char problem[128]);
+bool request_probe(struct MHD_Connection *connection, struct exchange *exchange, char problem[128]);
 bool request_photo(struct MHD_Connection *connection, struct photo_request *request,
                    char problem[128]);
 /* Returns whether two requests are equal in everything but `still`. */
 bool frame_same(const struct frame_request *a, const struct frame_request *b);
+/* Returns the number of maps of a request's picture: 1 or 2. */
+uint32_t frame_maps(const struct frame_request *request);
+/* Returns whether a request shows normals. */
+bool frame_has_normals(const struct frame_request *request);
 
 /* ---- clients.c: called under the lock -------------------------------------------------------- */
 
 /* Parks or refuses the request of a frame by the client `name`. */
 void clients_wait(struct viewer *viewer, const char *name, struct exchange *exchange);
-/* Returns why there are no frames once the training has ended. */
-const char *clients_after_training(const struct viewer *viewer);
 /* Returns whether a page is open. */
 bool clients_present(const struct viewer *viewer, double now);
 /* Returns the next client, round robin, whose frame can be rendered; NULL: none. */
@@ -345,10 +439,12 @@ double clients_ready_at(const struct viewer *viewer);
 void clients_expire(struct viewer *viewer, double now);
 /* Removes an exchange that has ended from its client and from the worker's queue. */
 void clients_forget(struct viewer *viewer, const struct exchange *exchange);
+/* Parks or refuses a request for what a picture shows. */
+void probe_wait(struct viewer *viewer, struct exchange *exchange);
 
-/* ---- frames.c, refine.c, picture.c: called by the renderer's thread -------------------------- */
+/* ---- frames: called by the renderer's thread ------------------------------------------------- */
 
-/* Renders a frame or a tile for the next client and answers if the picture is due. Returns the
+/* Renders a frame or a strip for the next client and answers if the picture is whole. Returns the
  * seconds taken; 0: nothing to do. */
 double frames_work(struct viewer *viewer);
 /* Part [x, x + width) x [y, y + height) of a picture of `full` pixels, supersample^2 rays per
@@ -356,31 +452,46 @@ double frames_work(struct viewer *viewer);
 struct part {
     uint32_t full[2], x, y, width, height, supersample;
 };
-/* Renders a part as RGB8, `pitch` bytes per row. False: failed, see viewer->message. */
+/* Renders a part of a picture. The caller frees *picture. */
+vkn_status frames_picture(struct viewer *viewer, const struct frame_request *request,
+                          const struct part *part, struct vkn_picture **picture);
+/* Renders a part as RGB8, `pitch` bytes per row; the second map is full[1] rows below the first.
+ * False: failed, see viewer->message. */
 bool frames_render(struct viewer *viewer, const struct frame_request *request,
                    const struct part *part, uint8_t *rgb, size_t pitch);
 /* Returns the expected rays per second. */
 double frames_ray_rate(const struct renderers *renderers, const struct frame_request *request);
 /* Computes the size of a picture with about `rays` pixels, at most the requested size. */
 void frames_size(const struct frame_request *request, double rays, uint32_t size[2]);
+/* Answers the exchange if the client still waits for it. Takes ownership of answer->data. */
+bool frames_answer(struct viewer *viewer, struct client *client, uint64_t exchange,
+                   const struct answer *answer);
 /* Answers the exchange with a JPEG. False: the client does not wait for it any more. */
 bool frames_send(struct viewer *viewer, struct client *client, uint64_t exchange,
                  const uint8_t *rgb, const struct frame_facts *facts, int quality);
-/* Renders a tile of a still picture, and sends the picture when it is due. False: failed. */
+/* Renders a strip of a still picture, and sends the picture when it is whole. False: failed. */
 bool refine_work(struct viewer *viewer, struct client *client, const struct frame_request *request,
                  uint64_t exchange);
 void refine_free(struct refinement *refinement);
-/* Converts the requested map to RGB8. `focus_distance`: depth of the depth map's middle colour. */
+/* Converts `map` of a picture to RGB8. Without a range in the request, depths are shown up to twice
+ * `focus_distance`. */
 void picture_colors(const struct vkn_picture *picture, const struct frame_request *request,
-                    double focus_distance, uint8_t *rgb, size_t pitch);
-/* Scales RGB8 pictures up, bilinearly. Sizes are width, height. */
-void picture_enlarge(const uint8_t *small, const uint32_t from[2], uint8_t *large,
-                     const uint32_t to[2]);
+                    enum viewer_map map, double focus_distance, uint8_t *rgb, size_t pitch);
+/* Computes a palette's colour at 0..1. */
+void picture_palette(enum viewer_palette palette, double at, double rgb[3]);
+/* Names of the palettes, in order. */
+extern const char *const picture_palettes[PALETTES + 1];
 
 /* Returns the renderer for a request's map; creates it on first use. */
 vkn_status renderers_get(struct renderers *renderers, const struct frame_request *request,
                          vkn_renderer **renderer);
 void renderers_close(struct renderers *renderers);
+
+/* ---- probe.c --------------------------------------------------------------------------------- */
+
+/* Answers the oldest request. Returns the seconds taken; 0: nothing to do. Called by the renderer's
+ * thread. */
+double probe_work(struct viewer *viewer);
 
 /* ---- facts.c, state.c, curves.c, photo.c, path.c, poses.c
  * --------------------------------------------- */
@@ -393,11 +504,17 @@ bool facts_config_is(const vkn_config *config, const char *key, const char *expe
 /* Answers /api/state with log lines from index `from` on. Called under the lock. */
 struct answer state_answer(struct viewer *viewer, size_t from);
 const char *state_name(enum viewer_state state);
+/* Returns whether a training runs or is paused. Called under the lock. */
+bool state_trains(const struct viewer *viewer);
 /* Reads new lines of the run's files. Like photo_answer and path_answer, called by the worker. */
 void curves_read(struct viewer *viewer);
 void curves_free(struct curves *curves);
 struct answer photo_answer(struct viewer *viewer, const struct photo_request *request);
+/* Answers requests that save, delete and convert paths, and for the list of paths or a path. */
 struct answer path_answer(struct viewer *viewer, const char *body);
+struct answer path_read_answer(struct viewer *viewer, const char *name);
+/* Answers /api/file: a file that a task has made. `name`: "videos/turn.mp4". */
+struct answer file_answer(const struct viewer *viewer, const char *name);
 bool worker_start(struct viewer *viewer);
 void worker_stop(struct viewer *viewer);
 /* Reads the refined poses, if there are any, from the renderer of the last frame. Called by the
@@ -408,10 +525,31 @@ struct answer poses_answer(const struct viewer *viewer);
 /* Parks the exchange and queues it for the worker, under the lock; false: the queue is full. */
 bool worker_enqueue(struct exchange *exchange, enum job job);
 
-/* ---- control.c: pause, resume, save, stop ---------------------------------------------------- */
+/* ---- control.c: pause, resume, save, stop, end, share ------------------------------------------
+ */
 
 /* Handles a command. Called under the lock. */
 struct answer control_answer(struct viewer *viewer, const char *body);
+
+/* ---- names.c --------------------------------------------------------------------------------- */
+
+/* Returns why a page's name for a file is refused; NULL: it is valid on all systems. */
+const char *name_problem(const char *name);
+/* Returns FOLDER/NAME.EXTENSION in the run's folder, in fresh memory; "" for `name`: the folder. */
+char *name_path(const struct viewer *viewer, const char *folder, const char *name,
+                const char *extension);
+
+/* ---- task.c, task_command.c ------------------------------------------------------------------ */
+
+/* Answers requests that start or cancel a command, and for its progress. Called under the lock. */
+struct answer task_answer(struct viewer *viewer, const char *body);
+struct answer task_state_answer(const struct viewer *viewer);
+/* Cancels the running command and waits for its end. */
+void task_stop(struct viewer *viewer);
+/* Makes a command from a page's request. False: `problem` says why not. The caller frees the
+ * arguments, `command` and `file` in both cases. */
+bool task_command(const struct viewer *viewer, const struct cJSON *json, struct task *task,
+                  char problem[VIEWER_MESSAGE]);
 
 /* ---- the pages, generated by cmake/Page.cmake ------------------------------------------------ */
 

@@ -27,6 +27,7 @@
     X(resume_connection, void, (struct MHD_Connection * connection))                         \
     X(create_response_from_buffer, struct MHD_Response *,                                    \
       (size_t size, void *buffer, enum MHD_ResponseMemoryMode mode))                         \
+    X(create_response_from_fd, struct MHD_Response *, (size_t size, int descriptor))         \
     X(add_response_header, enum MHD_Result,                                                  \
       (struct MHD_Response * response, const char *header, const char *content))             \
     X(destroy_response, void, (struct MHD_Response * response))

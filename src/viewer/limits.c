@@ -87,8 +87,11 @@ struct connection *connection_of(struct MHD_Connection *connection)
 
 void connection_begin_phase(struct connection *connection, enum phase phase)
 {
-    static const double seconds[] = {
-        [PHASE_HEAD] = 10, [PHASE_BODY] = 10, [PHASE_WORK] = HUGE_VAL, [PHASE_ANSWER] = 60};
+    static const double seconds[] = {[PHASE_HEAD] = 10,
+                                     [PHASE_BODY] = 10,
+                                     [PHASE_WORK] = HUGE_VAL,
+                                     [PHASE_ANSWER] = 60,
+                                     [PHASE_FILE] = 3600};
     if (connection)
         connection->deadline = viewer_now() + seconds[phase];
 }

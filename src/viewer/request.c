@@ -110,17 +110,29 @@ static bool read_center(struct MHD_Connection *connection, struct frame_request 
            fail(problem, "center", "is not 2 shares of the picture's width and height");
 }
 
+/* Reads the depths of the palette's ends. */
+static bool read_range(struct MHD_Connection *connection, struct frame_request *request,
+                       char problem[128])
+{
+    const char *range = parameter(connection, "range");
+    return !range ||
+           (read_numbers(range, request->range, 2) && 0 <= request->range[0] &&
+            request->range[0] < request->range[1]) ||
+           fail(problem, "range", "is not 2 increasing depths");
+}
+
 bool request_frame(struct MHD_Connection *connection, struct frame_request *request,
                    char problem[128])
 {
     static const char *const maps[] = {"rgb", "depth", "normal", "opacity", NULL};
+    static const char *const second_maps[] = {"rgb", "depth", "normal", "opacity", "none", NULL};
     static const char *const backgrounds[] = {"default", "", "white", "black", NULL};
     static const char *const lenses[] = {"perspective", NULL};
     static const char *const stills[] = {"0", "1", NULL};
     const char *pose = parameter(connection, "pose");
     double width = 0, height = 0;
     uint32_t lens = 0;
-    memset(request, 0, sizeof *request);
+    *request = (struct frame_request){.second_map = MAP_NONE};
     if (!pose || !read_numbers(pose, request->pose, 12))
         return fail(problem, "pose", "is not 12 numbers");
     if (!is_rigid(request->pose))
@@ -129,7 +141,11 @@ bool request_frame(struct MHD_Connection *connection, struct frame_request *requ
         !read_number(connection, "width", 1, VIEWER_MOST_SIDE, true, &width, problem) ||
         !read_number(connection, "height", 1, VIEWER_MOST_SIDE, true, &height, problem) ||
         !read_number(connection, "time", 0, 1, false, &request->time, problem) ||
+        !read_number(connection, "exposure", -16, 16, false, &request->exposure, problem) ||
         !read_choice(connection, "map", maps, &request->map, problem) ||
+        !read_choice(connection, "second", second_maps, &request->second_map, problem) ||
+        !read_choice(connection, "palette", picture_palettes, &request->palette, problem) ||
+        !read_range(connection, request, problem) ||
         !read_choice(connection, "background", backgrounds, &request->background, problem) ||
         !read_choice(connection, "still", stills, &request->still, problem) ||
         !read_choice(connection, "lens", lenses, &lens, problem) ||
@@ -137,6 +153,16 @@ bool request_frame(struct MHD_Connection *connection, struct frame_request *requ
         return false;
     limit_size(width, height, request);
     return true;
+}
+
+bool request_probe(struct MHD_Connection *connection, struct exchange *exchange, char problem[128])
+{
+    const char *pixel = parameter(connection, "pixel");
+    exchange->has_pixel = pixel != NULL;
+    if (pixel && !(read_numbers(pixel, exchange->pixel, 2) && exchange->pixel[0] >= 0 &&
+                   exchange->pixel[0] <= 1 && exchange->pixel[1] >= 0 && exchange->pixel[1] <= 1))
+        return fail(problem, "pixel", "is not 2 shares of the picture's width and height");
+    return request_frame(connection, &exchange->frame, problem);
 }
 
 bool request_photo(struct MHD_Connection *connection, struct photo_request *request,
@@ -165,7 +191,18 @@ bool frame_same(const struct frame_request *a, const struct frame_request *b)
 {
     return same_numbers(a->pose, b->pose, 12) && same_numbers(&a->fov, &b->fov, 1) &&
            same_numbers(&a->time, &b->time, 1) && same_numbers(a->crop, b->crop, 9) &&
-           same_numbers(a->center, b->center, 2) && a->width == b->width &&
-           a->height == b->height && a->map == b->map && a->background == b->background &&
-           a->cropped == b->cropped;
+           same_numbers(a->center, b->center, 2) && same_numbers(a->range, b->range, 2) &&
+           same_numbers(&a->exposure, &b->exposure, 1) && a->width == b->width &&
+           a->height == b->height && a->map == b->map && a->second_map == b->second_map &&
+           a->palette == b->palette && a->background == b->background && a->cropped == b->cropped;
+}
+
+uint32_t frame_maps(const struct frame_request *request)
+{
+    return request->second_map == MAP_NONE ? 1 : 2;
+}
+
+bool frame_has_normals(const struct frame_request *request)
+{
+    return request->map == MAP_NORMAL || request->second_map == MAP_NORMAL;
 }

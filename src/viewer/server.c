@@ -30,10 +30,12 @@ static void get_page(struct exchange *exchange)
     set_answer(exchange, answer_page(200, viewer_page, viewer_page_end));
 }
 
-/* Returns why the run cannot be shown yet. */
-static const char *not_ready(const struct viewer *viewer)
+/* Answers a request that needs the run before it is opened. */
+static void fail_busy(struct exchange *exchange)
 {
-    return viewer->result[0] ? viewer->result : "the training is still being set up";
+    char why[VIEWER_MESSAGE];
+    (void)viewer_is_busy(exchange->viewer, why);
+    answer_fail(exchange, 503, "%s", why);
 }
 
 static void get_scene(struct exchange *exchange)
@@ -42,7 +44,7 @@ static void get_scene(struct exchange *exchange)
     if (facts)
         set_answer(exchange, answer_text(200, "application/json", strdup(facts)));
     else
-        answer_fail(exchange, 503, "%s", not_ready(exchange->viewer));
+        fail_busy(exchange);
 }
 
 static void get_state(struct exchange *exchange)
@@ -60,7 +62,7 @@ static void get_poses(struct exchange *exchange)
 static void queue_job(struct exchange *exchange, enum job job)
 {
     if (!exchange->viewer->facts)
-        answer_fail(exchange, 503, "%s", not_ready(exchange->viewer));
+        fail_busy(exchange);
     else if (!worker_enqueue(exchange, job))
         answer_fail(exchange, 503, "too many requests at once");
 }
@@ -93,9 +95,20 @@ static void get_frame(struct exchange *exchange)
     else if (!request_frame(exchange->connection, &exchange->frame, problem))
         answer_fail(exchange, 400, "%s", problem);
     else if (!exchange->viewer->facts)
-        answer_fail(exchange, 503, "%s", not_ready(exchange->viewer));
+        fail_busy(exchange);
     else
         clients_wait(exchange->viewer, client, exchange);
+}
+
+static void get_probe(struct exchange *exchange)
+{
+    char problem[128];
+    if (!request_probe(exchange->connection, exchange, problem))
+        answer_fail(exchange, 400, "%s", problem);
+    else if (!exchange->viewer->facts)
+        fail_busy(exchange);
+    else
+        probe_wait(exchange->viewer, exchange);
 }
 
 static void post_control(struct exchange *exchange)
@@ -103,12 +116,50 @@ static void post_control(struct exchange *exchange)
     set_answer(exchange, control_answer(exchange->viewer, exchange->body));
 }
 
+/* Takes one of the requests that change something. False: refused. */
+static bool may_change(struct exchange *exchange)
+{
+    bool may = allowance_take(&exchange->viewer->commands, viewer_now());
+    if (!may)
+        answer_fail(exchange, 429, "too many requests that change something: wait a second");
+    return may;
+}
+
 static void post_path(struct exchange *exchange)
 {
-    if (allowance_take(&exchange->viewer->commands, viewer_now()))
+    if (may_change(exchange))
         queue_job(exchange, JOB_PATH);
-    else
-        answer_fail(exchange, 429, "too many requests that change something: wait a second");
+}
+
+/* Queues a job that reads the file of the request's name. */
+static void queue_read(struct exchange *exchange, enum job job)
+{
+    const char *name = argument(exchange, "name");
+    exchange->name = name ? strdup(name) : NULL;
+    queue_job(exchange, job);
+}
+
+static void get_path(struct exchange *exchange)
+{
+    queue_read(exchange, JOB_READ_PATH);
+}
+
+static void get_file(struct exchange *exchange)
+{
+    queue_read(exchange, JOB_FILE);
+}
+
+static void post_task(struct exchange *exchange)
+{
+    if (!exchange->viewer->facts)
+        fail_busy(exchange);
+    else if (may_change(exchange))
+        set_answer(exchange, task_answer(exchange->viewer, exchange->body));
+}
+
+static void get_task(struct exchange *exchange)
+{
+    set_answer(exchange, task_state_answer(exchange->viewer));
 }
 
 static const struct route {
@@ -119,15 +170,26 @@ static const struct route {
     {"/", false, get_page},           {"/api/scene", false, get_scene},
     {"/api/state", false, get_state}, {"/api/photo", false, get_photo},
     {"/api/frame", false, get_frame}, {"/api/control", true, post_control},
-    {"/api/path", true, post_path},   {"/api/poses", false, get_poses},
+    {"/api/poses", false, get_poses}, {"/api/probe", false, get_probe},
+    {"/api/path", false, get_path},   {"/api/path", true, post_path},
+    {"/api/task", false, get_task},   {"/api/task", true, post_task},
+    {"/api/file", false, get_file},
 };
 
-static const struct route *find_route(const char *path)
+/* Returns the route of a request, or one with the path and another method, or NULL. */
+static const struct route *find_route(const char *path, bool is_post)
 {
+    const struct route *found = NULL;
     for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++)
-        if (strcmp(routes[i].path, path) == 0)
-            return &routes[i];
-    return NULL;
+        if (strcmp(routes[i].path, path) == 0 && (!found || routes[i].is_post == is_post))
+            found = &routes[i];
+    return found;
+}
+
+static size_t most_body(const struct exchange *exchange)
+{
+    bool has_path = exchange->route && exchange->route->answer == post_path;
+    return has_path ? VIEWER_PATH_BODY : VIEWER_BODY;
 }
 
 /* ---- permission ------------------------------------------------------------------------------ */
@@ -160,7 +222,7 @@ static bool is_json(const struct exchange *exchange)
 static bool refuse(struct exchange *exchange, const char *path, const char *method)
 {
     bool is_post = strcmp(method, "POST") == 0;
-    const struct route *route = find_route(path);
+    const struct route *route = exchange->route = find_route(path, is_post);
     const char *why = refusal(exchange, is_post), *length = header(exchange, "Content-Length");
     exchange->closes = !address_token_is(exchange->viewer, argument(exchange, "token"));
     if (exchange->connection_data && !exchange->closes)
@@ -175,8 +237,8 @@ static bool refuse(struct exchange *exchange, const char *path, const char *meth
         answer_fail(exchange, 405, "use %s", route->is_post ? "POST" : "GET");
     else if (is_post && !is_json(exchange))
         answer_fail(exchange, 415, "the body is not application/json");
-    else if (length && strtoull(length, NULL, 10) > VIEWER_BODY)
-        answer_fail(exchange, 413, "the body is larger than %u bytes", VIEWER_BODY);
+    else if (length && strtoull(length, NULL, 10) > most_body(exchange))
+        answer_fail(exchange, 413, "the body is larger than %zu bytes", most_body(exchange));
     return exchange->answered;
 }
 
@@ -200,7 +262,7 @@ static enum MHD_Result begin_request(struct viewer *viewer, struct MHD_Connectio
 /* Appends to the body. A chunked body that is too long closes the connection. */
 static enum MHD_Result add_body(struct exchange *exchange, const char *data, size_t *size)
 {
-    if (exchange->size + *size > VIEWER_BODY)
+    if (exchange->size + *size > most_body(exchange))
         return MHD_NO;
     char *larger = realloc(exchange->body, exchange->size + *size + 1);
     if (!larger)
@@ -213,17 +275,15 @@ static enum MHD_Result add_body(struct exchange *exchange, const char *data, siz
     return MHD_YES;
 }
 
-static enum MHD_Result continue_request(struct exchange *exchange, const char *path,
-                                        const char *data, size_t *size)
+static enum MHD_Result continue_request(struct exchange *exchange, const char *data, size_t *size)
 {
-    const struct route *route = find_route(path);
     if (*size > 0)
         return add_body(exchange, data, size);
     connection_begin_phase(exchange->connection_data, PHASE_WORK);
     if (!exchange->answered && exchange->viewer->ending)
         answer_fail(exchange, 503, "the program is ending");
-    if (!exchange->answered && route)
-        route->answer(exchange);
+    if (!exchange->answered && exchange->route)
+        exchange->route->answer(exchange);
     return exchange->answered ? answer_queue(exchange) : MHD_YES;
 }
 
@@ -234,7 +294,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     struct viewer *viewer = context;
     (void)version;
     pthread_mutex_lock(&viewer->lock);
-    enum MHD_Result result = *exchange ? continue_request(*exchange, path, data, size)
+    enum MHD_Result result = *exchange ? continue_request(*exchange, data, size)
                                        : begin_request(viewer, connection, path, method, exchange);
     pthread_mutex_unlock(&viewer->lock);
     return result;
@@ -253,7 +313,8 @@ static void complete(void *context, struct MHD_Connection *connection, void **ex
     clients_forget(viewer, ended);
     connection_begin_phase(ended->connection_data, PHASE_HEAD); /* of the next request */
     pthread_mutex_unlock(&viewer->lock);
-    free(ended->answer.data);
+    answer_clear(&ended->answer);
+    free(ended->name);
     free(ended->body);
     free(ended);
     *exchange = NULL;

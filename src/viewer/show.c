@@ -1,4 +1,5 @@
-/* Serves `vknerf view`: shows a run on disk and reloads its checkpoint when it changes. */
+/* Serves `vknerf view`, and `train --view` after the training: shows a run on disk and reloads its
+ * checkpoint when it changes. */
 #define _GNU_SOURCE
 #include "viewer/internal.h"
 
@@ -7,8 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define MOVING_SECONDS (1.0 / 12)
-#define TILE_SECONDS   0.08
+#define MOVING_SECONDS 0.125
+#define STRIP_SECONDS  0.08
 #define CHECK_SECONDS  0.5 /* between checks of the checkpoint's file */
 
 /* Identifies the content of a file. */
@@ -44,7 +45,8 @@ static bool is_folder(const char *path)
     return stat(path, &now) == 0 && S_ISDIR(now.st_mode);
 }
 
-/* Finds the checkpoint and the run's folder; a run given as a checkpoint has no folder. */
+/* Finds the checkpoint and the run's folder, unless a training has set the folder; a run given as a
+ * checkpoint has no folder. */
 static vkn_status find_files(struct show *show)
 {
     const char *run = show->run->run;
@@ -54,6 +56,8 @@ static vkn_status find_files(struct show *show)
         show->checkpoint = NULL;
         return VKN_ERROR;
     }
+    if (viewer->folder) /* this thread has set it */
+        return VKN_OK;
     char *folder_copy = is_directory ? strdup(run) : NULL;
     pthread_mutex_lock(&viewer->lock);
     viewer->folder = folder_copy;
@@ -99,8 +103,11 @@ static vkn_status open_run(struct show *show)
         .device = run->job->device,
         .shader_dir = run->job->shader_dir,
         .low_priority = run->job->low_priority,
+        .progress = viewer_progress,
+        .progress_context = show->viewer,
     };
     vkn_status status = find_files(show);
+    viewer_begin_activity(show->viewer, "opening the device");
     if (status == VKN_OK)
         status = vkn_context_create(&device, &show->context);
     if (status != VKN_OK)
@@ -109,17 +116,24 @@ static vkn_status open_run(struct show *show)
     renderers->checkpoint = show->checkpoint;
     renderers->precision = run->precision;
     renderers->moving_seconds = MOVING_SECONDS;
-    renderers->tile_seconds = TILE_SECONDS;
-    viewer_set_state(show->viewer, STATE_VIEWING);
+    renderers->strip_seconds = STRIP_SECONDS;
+    renderers->time_share = 1;
+    viewer_begin_activity(show->viewer, "loading the checkpoint, compiling pipelines");
     status = load(show);
-    if (status != VKN_OK)
-        return status;
-    status = facts_find(show->viewer, run->run,
-                        run->scene ? run->scene : vkn_renderer_scene_path(renderers->color),
-                        run->format, vkn_renderer_config(renderers->color));
-    if (status == VKN_OK)
-        poses_read(show->viewer);
+    viewer_begin_activity(show->viewer, "opening the scene");
+    if (status == VKN_OK && !show->viewer->facts)
+        status = facts_find(show->viewer, run->run,
+                            run->scene ? run->scene : vkn_renderer_scene_path(renderers->color),
+                            run->format, vkn_renderer_config(renderers->color));
     return status;
+}
+
+/* Renders frames from here on. */
+static void begin_frames(struct viewer *viewer)
+{
+    poses_read(viewer);
+    viewer_begin_activity(viewer, NULL);
+    viewer_set_state(viewer, viewer->stays ? viewer->outcome : STATE_VIEWING);
 }
 
 static void serve(struct show *show)
@@ -141,10 +155,12 @@ vkn_status viewer_show(struct viewer *viewer, const struct viewer_run *run,
 {
     struct show show = {.viewer = viewer, .run = run};
     vkn_status status = open_run(&show);
-    if (status == VKN_OK)
+    if (status == VKN_OK) {
+        begin_frames(viewer);
         serve(&show);
-    else
+    } else {
         snprintf(message, VIEWER_MESSAGE, "%s", vkn_last_error());
+    }
     renderers_close(&viewer->renderers);
     vkn_context_destroy(&show.context);
     pthread_mutex_lock(&viewer->lock);

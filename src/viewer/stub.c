@@ -26,9 +26,20 @@ bool viewer_is_open(const struct viewer *viewer)
     return false;
 }
 
-void viewer_set_result(struct viewer *viewer, const char *text)
+void viewer_progress(void *viewer, const char *what, size_t done, size_t total)
 {
-    (void)viewer, (void)text;
+    (void)viewer, (void)what, (void)done, (void)total;
+}
+
+void viewer_set_result(struct viewer *viewer, const struct viewer_result *result)
+{
+    (void)viewer, (void)result;
+}
+
+bool viewer_has_trained(const struct viewer *viewer)
+{
+    (void)viewer;
+    return false;
 }
 
 void viewer_stop(struct viewer **viewer)

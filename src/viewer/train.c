@@ -2,27 +2,42 @@
 #include "viewer/internal.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* Share of the time for rendering. Fewer steps per submission cost time too: up to 10 % in all. */
-#define SHARE          0.08
-#define MOST_CREDIT    0.05  /* seconds that accumulate while no page asks for a frame */
-#define MOVING_SECONDS 0.016 /* 5 frames per second within SHARE */
-#define TILE_SECONDS   0.016
-#define READY_SECONDS  0.1 /* until the next callback while a page is open */
-#define SHARE_SECONDS  5.0 /* interval that the reported share is measured over */
-#define POSES_SECONDS  1.0 /* between reads of refined poses */
+/* Rendering has a share of the time, which pages set. A picture of a moving camera is sized so that
+ * FRAME_RATE of them fit into the share. Fewer steps per submission cost time beside the share. */
+#define FRAME_RATE    4.0
+#define MOST_MOVING   0.125 /* seconds, as in `vknerf view` */
+/* Share of the share when no camera has moved for REST_SECONDS. */
+#define REST_SHARE    0.5
+#define REST_SECONDS  5.0
+#define LEAST_CREDIT  0.05 /* seconds that accumulate while no page asks for a frame, at least */
+#define MOST_SECONDS  0.25 /* of rendering between two submissions, whatever the share, about */
+#define READY_SECONDS 0.1  /* until the next callback while a page is open */
+#define SHARE_SECONDS 5.0  /* interval that the reported share is measured over */
+#define POSES_SECONDS 1.0  /* between reads of refined poses */
 
-/* Limits while the training is paused, as in `vknerf view`: the viewer has all of the time. */
-#define PAUSED_MOVING (1.0 / 12)
-#define PAUSED_TILE   0.08
-
-static void set_time_limits(struct viewer *viewer, bool paused)
+/* Sets the limits for a share of the time; 1 while the training is paused. */
+static void set_share(struct viewer *viewer, double share)
 {
     struct renderers *renderers = &viewer->renderers;
-    renderers->time_share = paused ? 1 : SHARE;
-    renderers->moving_seconds = paused ? PAUSED_MOVING : MOVING_SECONDS;
-    renderers->tile_seconds = paused ? PAUSED_TILE : TILE_SECONDS;
+    renderers->time_share = share;
+    renderers->moving_seconds = renderers->strip_seconds = fmin(share / FRAME_RATE, MOST_MOVING);
+    viewer->budget.time.rate = share;
+    viewer->budget.time.most = fmax(LEAST_CREDIT, renderers->moving_seconds);
+}
+
+/* Applies the share that pages have set. The sizes of pictures do not depend on the rest. */
+static void update_share(struct viewer *viewer)
+{
+    pthread_mutex_lock(&viewer->lock);
+    double share = viewer->time_share;
+    bool rests = viewer_now() - viewer->moved_at > REST_SECONDS;
+    pthread_mutex_unlock(&viewer->lock);
+    set_share(viewer, fmin(share, 0.999)); /* 1: not training, see struct renderers */
+    if (rests)
+        viewer->budget.time.rate *= REST_SHARE;
 }
 
 /* ---- the share ------------------------------------------------------------------------------- */
@@ -54,20 +69,34 @@ static void report_share(struct viewer *viewer, double now)
 
 /* ---- callbacks ------------------------------------------------------------------------------- */
 
+/* Returns a limit of the training; 0: none. */
+static double limit_of(const vkn_trainer *trainer, const char *key)
+{
+    char *text = NULL;
+    double limit =
+        vkn_config_get(vkn_trainer_config(trainer), key, &text) == VKN_OK ? strtod(text, NULL) : 0;
+    vkn_free(text);
+    return limit;
+}
+
 static void opened(void *context, vkn_trainer *trainer, const char *folder, const char *scene)
 {
     struct viewer *viewer = context;
     struct vkn_communication communication = {.size = sizeof communication};
     char *folder_copy = strdup(folder);
     viewer->renderers.trainer = trainer;
-    viewer->budget.time = (struct allowance){.rate = SHARE, .most = MOST_CREDIT};
+    viewer->budget.time = (struct allowance){0};
     begin_share(viewer);
-    set_time_limits(viewer, false);
+    update_share(viewer);
     if (vkn_trainer_communication(trainer, &communication) != VKN_OK)
         communication.ranks = 1;
+    double limits[2] = {limit_of(trainer, "steps"), limit_of(trainer, "seconds")};
     pthread_mutex_lock(&viewer->lock);
-    viewer->state = STATE_TRAINING;
+    viewer->callbacks_opened = true;
+    viewer->activity.what[0] = 0;
     viewer->folder = folder_copy;
+    viewer->step_limit = limits[0];
+    viewer->second_limit = limits[1];
     viewer->step = vkn_trainer_step(trainer);
     viewer->seconds = vkn_trainer_seconds(trainer);
     viewer->can_pause =
@@ -75,12 +104,15 @@ static void opened(void *context, vkn_trainer *trainer, const char *folder, cons
     pthread_mutex_unlock(&viewer->lock);
     if (facts_find(viewer, folder, scene, VKN_SCENE_AUTO, vkn_trainer_config(trainer)) != VKN_OK)
         viewer_set_message(viewer, "%s", vkn_last_error());
+    viewer_set_state(viewer, STATE_TRAINING);
 }
 
 static double due(void *context)
 {
     struct viewer *viewer = context;
-    double now = viewer_now(), wait = HUGE_VAL, credit = allowance_left(&viewer->budget.time, now);
+    double now = viewer_now(), wait = HUGE_VAL;
+    update_share(viewer);
+    double credit = allowance_left(&viewer->budget.time, now);
     pthread_mutex_lock(&viewer->lock);
     if (viewer->pause_requested || viewer->save_requested)
         wait = 0;
@@ -88,7 +120,7 @@ static double due(void *context)
         wait = READY_SECONDS;
     /* Waiting pages are served as soon as the rendering time has credit again. */
     if (wait > 0 && clients_waiting(viewer))
-        wait = fmax(0, -credit / SHARE);
+        wait = fmax(0, -credit / viewer->budget.time.rate);
     pthread_mutex_unlock(&viewer->lock);
     return wait;
 }
@@ -130,11 +162,14 @@ static bool is_paused(struct viewer *viewer)
 
 static void serve_while_paused(struct viewer *viewer)
 {
-    set_time_limits(viewer, true);
-    while (is_paused(viewer))
+    if (!is_paused(viewer))
+        return;
+    set_share(viewer, 1);
+    do {
         if (frames_work(viewer) <= 0)
             viewer_wait_for_request(viewer, 0.1);
-    set_time_limits(viewer, false);
+    } while (is_paused(viewer));
+    update_share(viewer);
     begin_share(viewer);
 }
 
@@ -154,7 +189,7 @@ static vkn_status between_steps(void *context, vkn_trainer *trainer, bool *save)
     double began = viewer_now(), seconds = 1;
     update_progress(viewer, trainer);
     update_poses(viewer);
-    while (viewer->budget.time.credit >= 0 && seconds > 0) {
+    while (viewer->budget.time.credit >= 0 && seconds > 0 && viewer_now() - began < MOST_SECONDS) {
         seconds = frames_work(viewer);
         count_rendering_time(viewer, seconds);
     }
@@ -171,10 +206,9 @@ static void closed(void *context, vkn_trainer *trainer, vkn_status status)
     if (status == VKN_OK)
         poses_read(viewer);
     pthread_mutex_lock(&viewer->lock);
-    viewer->state = status == VKN_OK ? STATE_FINISHED : STATE_STOPPED;
+    viewer->state = STATE_ENDING;
     viewer->step = vkn_trainer_step(trainer);
     viewer->seconds = vkn_trainer_seconds(trainer);
-    clients_refuse_waiting(viewer, clients_after_training(viewer));
     pthread_mutex_unlock(&viewer->lock);
     renderers_close(&viewer->renderers);
     viewer->renderers.trainer = NULL;

@@ -1,6 +1,7 @@
 /* Starts and stops a viewer. */
 #include "viewer/internal.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +69,11 @@ vkn_status viewer_start(const struct viewer_params *params, struct viewer **view
         return VKN_ERROR;
     }
     v->stop = params->stop;
+    v->program = params->program;
+    v->options = params->options;
     v->renderers.time_share = 1;
+    v->time_share = VIEWER_SHARE;
+    v->psnr = v->ssim = NAN;
     v->commands = (struct allowance){COMMANDS, COMMANDS_AT_ONCE, COMMANDS_AT_ONCE, viewer_now()};
     v->reading = (struct allowance){READING_SHARE, READING_AT_ONCE, READING_AT_ONCE, viewer_now()};
     train_set_callbacks(v);
@@ -83,17 +88,28 @@ vkn_status viewer_start(const struct viewer_params *params, struct viewer **view
     return started ? VKN_OK : VKN_BAD_INPUT;
 }
 
-void viewer_set_result(struct viewer *viewer, const char *text)
+/* ---- the end of a training ------------------------------------------------------------------- */
+
+void viewer_set_result(struct viewer *viewer, const struct viewer_result *result)
 {
     if (!viewer)
         return;
     pthread_mutex_lock(&viewer->lock);
-    snprintf(viewer->result, sizeof viewer->result, "%s", text);
+    snprintf(viewer->result, sizeof viewer->result, "%s", result->text);
+    snprintf(viewer->command, sizeof viewer->command, "%s", result->command ? result->command : "");
     vkn_clean_line(viewer->result);
+    viewer->psnr = result->psnr;
+    viewer->ssim = result->ssim;
+    viewer->stays = result->stays;
+    viewer->outcome = result->status == VKN_OK            ? STATE_FINISHED
+                      : result->status == VKN_INTERRUPTED ? STATE_STOPPED
+                                                          : STATE_FAILED;
+    if (viewer->state == STATE_ENDING && !result->stays)
+        viewer->state = viewer->outcome;
     bool watched = viewer->state_polled_at > 0 &&
                    viewer_now() - viewer->state_polled_at < VIEWER_PRESENT_SECONDS;
     pthread_mutex_unlock(&viewer->lock);
-    if (watched)
+    if (watched && !result->stays)
         nanosleep(&(struct timespec){.tv_sec = 1, .tv_nsec = 500000000}, NULL);
 }
 
@@ -105,6 +121,7 @@ void viewer_stop(struct viewer **viewer)
         return;
     worker_stop(v);
     server_stop(v);
+    task_stop(v); /* no page can start another one */
     renderers_close(&v->renderers);
     for (size_t i = 0; i < VIEWER_CLIENTS; i++)
         refine_free(&v->clients[i].refinement);
@@ -121,9 +138,7 @@ void viewer_stop(struct viewer **viewer)
     *viewer = NULL;
 }
 
-void viewer_set_state(struct viewer *viewer, enum viewer_state state)
+bool viewer_has_trained(const struct viewer *viewer)
 {
-    pthread_mutex_lock(&viewer->lock);
-    viewer->state = state;
-    pthread_mutex_unlock(&viewer->lock);
+    return viewer && viewer->callbacks_opened;
 }

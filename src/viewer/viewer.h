@@ -17,7 +17,11 @@ struct viewer_params {
     const char *address;         /* IP address or name of this machine; NULL: 127.0.0.1 */
     uint32_t port;               /* to listen at; 0: any free port */
     bool any_port;               /* tries the next ports when `port` is in use */
-    volatile sig_atomic_t *stop; /* vkn_job.stop; also set when a page stops the training */
+    volatile sig_atomic_t *stop; /* vkn_job.stop; also set when a page stops the training or ends
+                                    the viewer */
+    /* Words that start this program, and options of `vknerf render` and `export` for the shown run,
+     * such as --device; both end with NULL and stay valid. Pages run these commands. */
+    const char *const *program, *const *options;
 };
 
 /* Starts to listen, in threads that block all signals and never use a device. After a failure
@@ -28,9 +32,24 @@ vkn_status viewer_start(const struct viewer_params *params, struct viewer **view
 const char *viewer_address(const struct viewer *viewer);
 /* Returns whether other machines can reach the viewer. */
 bool viewer_is_open(const struct viewer *viewer);
-/* Shows the result of a training on open pages: waits 1.5 s, in which every page polls for it.
- * Returns at once when no page is open. */
-void viewer_set_result(struct viewer *viewer, const char *text);
+/* Shows progress on open pages: vkn_job.progress, whose context is the viewer. Callable from any
+ * thread. */
+void viewer_progress(void *viewer, const char *what, size_t done, size_t total);
+
+/* How a training has ended. */
+struct viewer_result {
+    vkn_status status;
+    const char *text;    /* a sentence */
+    const char *command; /* to copy: shows or continues the run; NULL: none */
+    double psnr, ssim;   /* of the held-out views; NaN: not evaluated */
+    bool stays;          /* viewer_show follows; false: viewer_stop */
+};
+/* Shows the result of a training on open pages. If viewer_stop follows, waits 1.5 s, in which every
+ * page polls for it; returns at once when no page is open. `viewer` may be NULL. */
+void viewer_set_result(struct viewer *viewer, const struct viewer_result *result);
+/* Returns whether a training has begun since the viewer was started, which viewer_show can go on to
+ * show. `viewer` may be NULL. */
+bool viewer_has_trained(const struct viewer *viewer);
 /* Answers waiting requests, frees and nulls *viewer, which may be NULL. */
 void viewer_stop(struct viewer **viewer);
 
@@ -42,8 +61,9 @@ struct viewer_run {
     enum vkn_precision precision; /* see vkn_renderer_open */
     const struct vkn_job *job;
 };
-/* Shows a run, which another process may train, until viewer_params.stop is set; renders in this
- * thread. A model that cannot be read is an error at the start, later a message on the page. */
+/* Shows a run, which another process may train, until viewer_params.stop is set, also by a page;
+ * renders in this thread. After a training that was shown, it continues with the same pages. A
+ * model that cannot be read is an error at the start, later a message on the page. */
 vkn_status viewer_show(struct viewer *viewer, const struct viewer_run *run,
                        char message[VIEWER_MESSAGE]);
 

@@ -49,8 +49,10 @@ static void do_job(struct viewer *viewer, struct exchange *exchange)
     const enum job job = exchange->job;
     double began = viewer_now();
     pthread_mutex_unlock(&viewer->lock);
-    const struct answer answer =
-        job == JOB_PHOTO ? photo_answer(viewer, &photo) : path_answer(viewer, exchange->body);
+    const struct answer answer = job == JOB_PHOTO  ? photo_answer(viewer, &photo)
+                                 : job == JOB_PATH ? path_answer(viewer, exchange->body)
+                                 : job == JOB_FILE ? file_answer(viewer, exchange->name)
+                                                   : path_read_answer(viewer, exchange->name);
     pthread_mutex_lock(&viewer->lock);
     if (viewer->state == STATE_TRAINING)
         viewer->reading.credit -= viewer_now() - began;

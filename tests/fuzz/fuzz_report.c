@@ -1,6 +1,7 @@
 /* Fuzzes the inputs of report.html: config.json, metrics.jsonl and summary.json, separated by a
  * byte 0xff. The first byte of the input is r for the page of a run, c for a comparison of the run
- * with itself. For all texts the page contains only its own script and style, and no number NaN. */
+ * with itself. For all texts the page contains only its own data, script and style, and no number
+ * NaN. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -72,7 +73,7 @@ static void check_page(void)
     size_t size = 0;
     require(base_file_read(name_file(3), PAGE_LIMIT, &page, &size) == VKN_OK, "there is no page");
     require(strlen(page) == size, "a zero byte in the page");
-    require(count(page, "<script") == 1 && count(page, "</script") == 1, "not exactly one script");
+    require(count(page, "<script") == 2 && count(page, "</script") == 2, "not exactly two scripts");
     require(count(page, "<style") == 1 && count(page, "</style") == 1, "not exactly one style");
     require(count(page, "=\"nan") == 0 && count(page, "=\"-nan") == 0 && count(page, "=\"inf") == 0,
             "an attribute is not finite");

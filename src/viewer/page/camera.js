@@ -154,6 +154,8 @@ function viewAddress() {
   };
   if (scene.dynamic)
     parts.time = short(settings.time);
+  addMapsToAddress(parts);
+  addPhotosToAddress(parts);
   if (settings.cropOn)
     parts.crop = settings.crop.join(',');
   return '#' + Object.entries(parts).map(([name, value]) => `${name}=${value}`).join('&');
@@ -173,6 +175,8 @@ function readAddress() {
   if (backgrounds().includes(parts.get('background')))
     settings.background = parts.get('background');
   settings.time = clamp(time, 0, 1);
+  readMapsOfAddress(parts, numbers);
+  readPhotosOfAddress(parts, numbers);
   if (crop) {
     settings.crop = crop.map((x, i) => (i < 6 ? x : clamp(x, -180, 180)));
     settings.cropOn = true;

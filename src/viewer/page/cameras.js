@@ -2,7 +2,7 @@
 
 let picked = null;    // the selected view
 let posesVersion = 0; // of the shown refined poses
-const loadQueue = []; // list items whose photographs are to be loaded
+const loadQueue = []; // [{image, view, width}] of photographs that are to be loaded
 let loadingCount = 0;
 
 const viewFov = (view) => degrees(2 * Math.atan(view.height / 2 / view.focal_y));
@@ -34,7 +34,7 @@ function pickCamera(view) {
   $('photo-picture').alt = `Photograph ${view.name}`;
   $('blend').src = photoAddress(view, clamp(Math.round(innerWidth * (devicePixelRatio || 1)), 320, 1600));
   $('blend-slider').disabled = false;
-  showPanel('cameras', false);
+  showCard();
   emit('overlay');
 }
 
@@ -87,17 +87,18 @@ async function readPoses() {
 
 const isRefined = (view) => view.scenePose !== undefined && view.pose.some((x, i) => x !== view.scenePose[i]);
 
-// ---- the list: photographs are loaded when they are scrolled into view, two at a time ----
+// ---- the list: photographs are loaded when they are in view, two at a time ----
 
 function loadNext() {
   while (loadingCount < 2 && loadQueue.length > 0) {
-    const option = loadQueue.shift(), image = option.firstChild;
+    const { image, view, width } = loadQueue.shift();
     loadingCount++;
     image.onload = image.onerror = () => {
       loadingCount--;
+      emit('overlay');
       loadNext();
     };
-    image.src = photoAddress(scene.views[Number(option.dataset.i)], 120);
+    image.src = photoAddress(view, width);
   }
 }
 
@@ -108,7 +109,7 @@ function makeList() {
       if (!isIntersecting)
         continue;
       seen.unobserve(target);
-      loadQueue.push(target);
+      loadQueue.push({ image: target.firstChild, view: scene.views[Number(target.dataset.i)], width: 120 });
     }
     loadNext();
   }, { root: list, rootMargin: '60px' });
@@ -154,6 +155,7 @@ function startCameras() {
     counts[split] = (counts[split] || 0) + 1;
   $('camera-count').textContent = Object.entries(counts).map(([split, n]) => `${n} ${split}`).join(' · ');
   makeList();
+  startPhotos();
   $('camera-list').onclick = (event) => {
     const option = event.target.closest('[role=option]');
     if (option)

@@ -5,7 +5,10 @@ const STILL_MS = 160;   // ms without a change after which the camera is still
 const MAX_SIDE = 1920;  // most pixels of a request along the longer side
 let shown = null;       // {bitmap, camera, layout, key, refined}
 let outstanding = null; // {still, controller}
-let frameLoopRuns = false, failures = 0, training = false, ended = false, interruptPause = () => {};
+let frameLoopRuns = false, failures = 0, ended = false, interruptPause = () => {};
+// As in the last answer of /api/state: whether a training goes on, whether no frames are rendered, the model's step.
+let training = false, programBusy = false, modelStep = -1;
+let pictureLost = false;
 
 const busy = () => held.size > 0 || flight || previewing() || timePlaying();
 
@@ -17,6 +20,7 @@ function frameParameters() {
     width: Math.max(8, Math.round(stage.W * scale)), height: Math.max(8, Math.round(stage.H * scale)),
     center: `${(stage.x / stage.W).toFixed(5)},${(stage.y / stage.H).toFixed(5)}`,
     map: settings.map, background: settings.background, time: settings.time.toPrecision(5), lens: 'perspective',
+    ...mapParameters(),
   };
   if (settings.cropOn)
     parameters.crop = settings.crop.join(',');
@@ -35,12 +39,16 @@ function pictureChanged() {
 
 async function receiveFrame(response, key, sent) {
   const number = (name) => Number(response.headers.get(name));
-  const bitmap = await createImageBitmap(await response.blob());
+  const blob = await response.blob(), height = number('X-Height'), width = number('X-Width');
+  const bitmap = await createImageBitmap(blob, 0, 0, width, height);
+  const second = sent.maps > 1 ? await createImageBitmap(blob, 0, height, width, height) : null; // below the first
   if (shown)
     shown.bitmap.close();
-  shown = { bitmap, camera: sent.camera, layout: sent.layout, key, refined: number('X-Refined') };
+  if (shown && shown.second)
+    shown.second.close();
+  shown = { bitmap, second, camera: sent.camera, layout: sent.layout, key, refined: number('X-Refined'), step: number('X-Step') };
   emit('frame', {
-    width: number('X-Width'), height: number('X-Height'), step: number('X-Step'), ms: number('X-Milliseconds'),
+    width, height, step: number('X-Step'), ms: number('X-Milliseconds'),
   });
   if (JSON.stringify(frameParameters()) === key)
     emit('refined', shown.refined);
@@ -64,16 +72,27 @@ function showError(error) {
   return 250 * 2 ** failures;
 }
 
+// Handles the answer that there is no new frame yet. A final picture that was sent, but is not shown, was lost with an
+// aborted request: a coarse frame makes the program send it again.
+function noFrame(key, refinedShare) {
+  emit('refined', refinedShare);
+  pictureLost = refinedShare >= 1 && !(shown && shown.key === key && shown.refined > 0.99);
+}
+
 async function requestFrame(parameters, key, still) {
-  const begin = performance.now(), sent = { camera: copyOf(camera), layout: { ...stage } };
+  const begin = performance.now(), sent = {
+    camera: copyOf(camera), layout: { ...stage }, maps: parameters.second === 'none' ? 1 : 2,
+  };
   outstanding = { still, controller: new AbortController() };
   try {
     const response = await fetched('/api/frame', { ...parameters, still: still ? 1 : 0, client },
       { signal: outstanding.controller.signal });
     if (response.status === 200)
       await receiveFrame(response, key, sent);
-    else if (performance.now() - begin < 300)
-      await sleep(700); // no new frame, answered at once
+    else if (JSON.stringify(frameParameters()) === key)
+      noFrame(key, Number(response.headers.get('X-Refined')));
+    if (response.status !== 200 && performance.now() - begin < 300)
+      await sleep(700); // answered at once
     if (failures > 0 && !ended)
       notice('');
     failures = 0;
@@ -87,21 +106,22 @@ async function requestFrame(parameters, key, still) {
 
 const pause = (ms) => Promise.race([sleep(ms), new Promise((done) => { interruptPause = done; })]);
 
-// Requests coarse frames while something moves, refined ones while the camera is still, and new ones while the model is
-// trained; ends when the picture is final.
+// Requests coarse frames while something moves, refined ones while the camera is still, and new ones when the model has
+// changed; ends when the picture is final. The last picture stays while the program is busy.
 async function frameLoop() {
   if (frameLoopRuns || !scene)
     return;
   frameLoopRuns = true;
   let last = '';
-  while (!document.hidden && !ended) {
+  while (!document.hidden && !ended && !programBusy) {
     const parameters = frameParameters(), key = JSON.stringify(parameters), sinceMove = performance.now() - lastMove;
-    const still = sinceMove >= STILL_MS && !busy();
-    if (!still && key === last && shown && shown.key === key) {
+    const still = sinceMove >= STILL_MS && !busy() && !pictureLost;
+    pictureLost = false;
+    if (!still && sinceMove < STILL_MS && key === last && shown && shown.key === key) {
       await pause(clamp(STILL_MS - sinceMove, 8, STILL_MS));
       continue;
     }
-    if (still && shown && shown.key === key && shown.refined >= 1 && !training) {
+    if (still && shown && shown.key === key && shown.refined >= 1 && shown.step === modelStep) {
       emit('refined', 1);
       break;
     }
@@ -149,10 +169,13 @@ function drawPicture() {
   if (!shown)
     return;
   const m = reprojection();
+  context.save();
   if (m)
     context.transform(...m);
   context.imageSmoothingQuality = 'high';
   context.drawImage(shown.bitmap, 0, 0, m ? shown.layout.W : W, m ? shown.layout.H : H);
+  context.restore();
+  drawSecond(context, m);
 }
 
 // Saves the shown frame as a PNG file in its original size.

@@ -81,10 +81,11 @@ function tap(event) {
   lastTap = { at, x, y };
 }
 
-// Makes the point of the pivot's plane at this pixel the new pivot.
-function pivotAtPixel(x, y) {
+// Makes the point of the surface at this pixel the new pivot; where there is no surface, the point of the pivot's plane.
+async function pivotAtPixel(x, y) {
   const ray = direction(camera, x, y, stage);
-  lookAt(add(camera.position, ray, camera.distance / -dot(ray, camera.axes[2])));
+  const onPlane = add(camera.position, ray, camera.distance / -dot(ray, camera.axes[2]));
+  lookAt(await surfaceAt(x, y) || onPlane);
 }
 
 function hover(event) {

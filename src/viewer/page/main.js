@@ -115,37 +115,56 @@ function showRefined(share) {
 
 function showFrame({ width, height, step, ms }) {
   $('readout').textContent = `${width} × ${height} · ${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms` +
-    (scene.mode === 'train' ? ` · step ${step.toLocaleString('en')}` : '');
+    (training ? ` · step ${step.toLocaleString('en')}` : '');
+  $('start').hidden = true;
 }
 
 function themeChanged() {
   readColors();
-  if (curves)
-    showCurves();
   wake();
 }
 
 // ---- start ----
 
+// Shows what the program does until there is a first picture.
+function showStart({ activity, activity_done: done, activity_total: total }) {
+  $('start-progress').hidden = false;
+  $('start-text').textContent = sentence(activity || 'rendering the first picture');
+  if (activity && total > 0) {
+    $('start-progress').max = total;
+    $('start-progress').value = done;
+  } else {
+    $('start-progress').removeAttribute('value');
+  }
+}
+
+// Waits until the program has opened the run; a training that fails before that ends the program.
 async function readScene() {
   for (;;) {
     try {
-      return await getJson('/api/scene');
-    } catch (error) {
-      if (error.status === 403) {
-        showError(error);
-        throw error;
+      const answer = await getJson('/api/state');
+      showStart(answer);
+      if (answer.state !== 'opening')
+        return await getJson('/api/scene');
+      if (answer.end) {
+        cover('The program has ended', answer.end);
+        throw new Error(answer.end);
       }
-      notice(error.status === 503 ? sentence(error.message) : 'The program does not answer; trying again');
-      await sleep(700);
+    } catch (error) {
+      if (error.status === 403)
+        showError(error);
+      if (error.status === 403 || !$('cover').hidden)
+        throw error;
+      $('start-progress').hidden = true;
+      $('start-text').textContent = error.status ? sentence(error.message) : 'The program does not answer; trying again';
     }
+    await sleep(400);
   }
 }
 
 async function begin() {
   readColors();
   scene = await readScene();
-  notice('');
   settings.background = scene.background;
   settings.crop = firstBox();
   measure();
@@ -166,6 +185,7 @@ async function begin() {
   startPanels();
   startTraining();
   listenForInput();
+  document.body.classList.remove('starting');
   setCamera(hasView ? camera : firstView()); // again: the open panel has changed the layout
   dark.addEventListener('change', themeChanged);
   addEventListener('resize', layoutChanged);

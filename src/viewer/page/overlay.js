@@ -59,7 +59,8 @@ const splitColor = (split) => LINES[split] || LINES.train;
 function drawnFrustum(view, pose, size) {
   const world = frustum(view, pose, size), points = world.map((p) => project(camera, p, stage));
   const distance = length(subtract(world[0], camera.position));
-  return points.some((p) => p[2] < size * 0.05) || distance < size * 0.5 ? null : { view, points, distance };
+  const fade = clamp((distance / size - 0.5) / 2, 0, 1); // near the viewing camera
+  return points.some((p) => p[2] < size * 0.05) || fade === 0 ? null : { view, points, distance, fade };
 }
 
 function strokeFrustum(context, points) {
@@ -86,18 +87,18 @@ function drawScenePoses(context, size) {
 }
 
 function drawCameras(context) {
-  const size = scene.distance * clamp(0.5 / Math.sqrt(scene.views.length), 0.02, 0.08);
+  const size = settings.cameraSize * scene.distance * clamp(0.5 / Math.sqrt(scene.views.length), 0.02, 0.08);
   drawScenePoses(context, size);
   frusta = scene.views.map((view) => drawnFrustum(view, view.pose, size)).filter(Boolean);
   frusta.sort((a, b) => b.distance - a.distance);
-  for (const { view, points, distance } of frusta) {
+  for (const { view, points, distance, fade } of frusta) {
     const chosen = view === hovered || view === picked;
     const faint = settings.panel === 'path' ? 0.45 : 1; // fainter than the path
-    context.globalAlpha = chosen ? 1 : faint * clamp(1.3 - 0.3 * distance / scene.distance, 0.35, 0.95);
+    context.globalAlpha = chosen ? fade : fade * faint * clamp(1.3 - 0.3 * distance / scene.distance, 0.35, 0.95);
     haloed(context, splitColor(view.split), chosen ? 2.2 : 1.2, () => strokeFrustum(context, points));
     if (chosen) {
       context.fillStyle = splitColor(view.split);
-      context.globalAlpha = 0.22;
+      context.globalAlpha = 0.22 * fade;
       context.beginPath();
       for (const i of [1, 2, 3, 4])
         context.lineTo(points[i][0], points[i][1]);
@@ -132,6 +133,7 @@ function segmentDistance(x, y, a, b) {
 }
 
 // Returns the view whose frustum's lines are nearest to a pixel, within `reach` pixels; of equally near ones the closest.
+// Without such lines, returns the view whose photograph is at the pixel.
 function cameraAt(x, y, reach) {
   let best = null, least = reach;
   if (!settings.cameras)
@@ -146,7 +148,7 @@ function cameraAt(x, y, reach) {
       }
     }
   }
-  return best;
+  return best || photoAt(x, y);
 }
 
 // ---- boxes, paths, axes ----
@@ -239,15 +241,17 @@ function drawOverlay() {
   frusta = [];
   if (!scene)
     return;
+  showDivider();
   const editing = settings.panel === 'path';
   if (editing)
     drawGuide(context, guide(path.width / path.height));
+  if (settings.cameras && !previewing())
+    drawCameras(context);
+  placePhotos();
   if (previewing())
     return;
   if (showsBox())
     drawBox(context);
-  if (settings.cameras)
-    drawCameras(context);
   if (editing)
     drawPath(context);
   drawAxes(context);

@@ -7,6 +7,8 @@ let showMap, showBackground, showMode;
 
 function setMap(map) {
   settings.map = map;
+  showDivider();
+  showRange();
   showMap(document.querySelector(`#maps [data-map="${map}"]`));
   emit('picture');
 }
@@ -82,6 +84,8 @@ function showSettings() {
   setMap(settings.map);
   setBackground(settings.background);
   setTime(settings.time);
+  showMaps();
+  showPhotos();
   showCrop();
 }
 
@@ -105,6 +109,7 @@ function startView() {
     emit('picture');
   };
   startMaps();
+  startMapSettings();
   startCrop();
   startTime();
   setMode('orbit');
