@@ -56,6 +56,7 @@ static void test_tensors(void **state)
     struct tiny tiny[2];
     for (int i = 0; i < 2; i++) {
         tiny_propose(&configs[i]);
+        configs[i].precision = VKN_PRECISION_FP16; /* with copies that are rounded to f16 */
         configs[i].batch.samples = 0;
         tiny[i] = tiny_create(tests->context, tests->folder, &configs[i]);
         tiny_run(&tiny[i], 17); /* the annealing of the proposal follows the step */

@@ -150,15 +150,13 @@ struct vkn_stepper_rays {
     const float *targets;     /* [count][4], rgb times alpha, alpha; NULL: 0 */
     const float *backgrounds; /* [count][3]; NULL: 0 */
     const float *weights;     /* [count], factor of the ray's loss, at least 0; NULL: 1 */
-    /* Samples; t_starts NULL: samples are placed by march.sampling, each half a step off the ray's
-     * begin or the sample before. Else as NerfAcc's packed ones: sample i is from t_starts[i] to
-     * t_ends[i], and ranges[r], first sample and number of samples, begins where ranges[r - 1]
-     * ends.
-     */
-    uint32_t sample_count; /* at most the capacity of the arrays in struct vkn_samples */
-    const float *t_starts,
-        *t_ends;            /* [sample_count], 0 <= start <= end, starts increasing in a ray */
-    const uint32_t *ranges; /* [count][2] */
+    uint32_t sample_count;    /* number of samples, at most as many as the arrays by sample hold */
+    /* [sample_count], begin of each sample, 0 or more, increasing along a ray. NULL: samples are
+     * placed by march.sampling, the first half a step behind the ray's begin. */
+    const float *t_starts;
+    const float *t_ends;    /* [sample_count], end of each sample, at least its begin */
+    const uint32_t *ranges; /* [count][2], as NerfAcc's packed info: first sample, where the ray
+                               before ends, and number of samples */
 };
 
 /* Begins a step as vkn_stepper_sample does, but with the caller's rays. vkn_stepper_composite then

@@ -73,7 +73,9 @@ VKN_API vkn_status vkn_trainer_write_tensor(vkn_trainer *trainer, const char *na
  * [time_bins][cascades][z][y][x] with `resolution` cells along each axis. */
 struct vkn_occupancy {
     size_t size;
-    uint32_t resolution, cascades, time_bins;
+    uint32_t resolution; /* cells along each axis of a cascade */
+    uint32_t cascades;   /* number of cascades, from the finest to the coarsest */
+    uint32_t time_bins;  /* number of time bins of a dynamic scene, else 1 */
     /* Centre and side of cascade 0 in the dataset's axes and units; the cube of each further
      * cascade has twice the side. With scene.contraction=cube the last cascade is the contracted
      * space. */
