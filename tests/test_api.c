@@ -20,7 +20,8 @@
 
 static vkn_status nothing_to_do(void *context, vkn_trainer *trainer, bool *save)
 {
-    (void)context, (void)trainer, (void)save;
+    (void)context, (void)trainer;
+    *save = false;
     return VKN_OK;
 }
 

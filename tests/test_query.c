@@ -170,8 +170,9 @@ static struct vkn_rays given_rays(bool normals)
 static void set_rays(const struct vkn_camera *camera)
 {
     for (size_t r = 0; r < RAYS; r++) {
-        const double u = ((double)(r % WIDTH) + 0.5 - camera->center_x) / camera->focal_x,
-                     v = ((double)(r / WIDTH) + 0.5 - camera->center_y) / camera->focal_y;
+        const size_t column = r % WIDTH, line = r / WIDTH;
+        const double u = ((double)column + 0.5 - camera->center_x) / camera->focal_x,
+                     v = ((double)line + 0.5 - camera->center_y) / camera->focal_y;
         for (int i = 0; i < 3; i++) {
             const double *row = &camera->pose[4 * i];
             rays.origins[r][i] = row[3];

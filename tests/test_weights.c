@@ -149,7 +149,7 @@ static void test_grid(void **state)
         uint32_t cell[3];
         reference_morton_cell((uint32_t)(i % cells), cell);
         size_t at = (i / cells * n + cell[2]) * n * n + cell[1] * n + cell[0];
-        assert_true(memcmp(&values[i], &grid.values[at], 4) == 0);
+        assert_true(values[i] == grid.values[at]);
         assert_true(grid.occupied[at] || !(values[i] > grid.threshold));
         occupied += grid.occupied[at];
     }

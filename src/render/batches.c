@@ -185,7 +185,7 @@ vkn_status render_begin_rays(struct vkn_renderer *r, enum vkn_background backgro
 }
 
 vkn_status render_given_rays(struct vkn_renderer *r, const struct Ray *rays, uint32_t count,
-                       struct vkn_picture *picture)
+                             struct vkn_picture *picture)
 {
     const struct batch batch = {.r = r, .rays = count, .generate = r->given_rays};
     BASE_TRY(gpu_upload(r->device, &r->buffers.at[BIND_RAYS], 0, rays, count * sizeof *rays));
