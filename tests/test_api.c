@@ -20,7 +20,8 @@
 
 static vkn_status nothing_to_do(void *context, vkn_trainer *trainer, bool *save)
 {
-    (void)context, (void)trainer, (void)save;
+    (void)context, (void)trainer;
+    *save = false;
     return VKN_OK;
 }
 
@@ -103,6 +104,30 @@ static void test_null(void **state)
     needs(vkn_render(NULL, &camera, NULL, &picture), "renderer");
     needs(vkn_render(renderer, NULL, NULL, &picture), "camera");
     needs(vkn_render(renderer, &camera, NULL, NULL), "picture");
+    float value = 0;
+    needs(vkn_trainer_tensor(NULL, 0, &(struct vkn_tensor){0}), "trainer");
+    needs(vkn_trainer_tensor(trainer, 0, NULL), "tensor");
+    needs(vkn_trainer_read_tensor(NULL, "params", &value, 1), "trainer");
+    needs(vkn_trainer_read_tensor(trainer, NULL, &value, 1), "name");
+    needs(vkn_trainer_read_tensor(trainer, "params", NULL, 1), "values");
+    needs(vkn_trainer_write_tensor(NULL, "params", &value, 1), "trainer");
+    needs(vkn_trainer_write_tensor(trainer, NULL, &value, 1), "name");
+    needs(vkn_trainer_write_tensor(trainer, "params", NULL, 1), "values");
+    needs(vkn_trainer_occupancy(NULL, &(struct vkn_occupancy){0}), "trainer");
+    needs(vkn_trainer_occupancy(trainer, NULL), "grid");
+    needs(vkn_trainer_set_occupancy(NULL, &(struct vkn_occupancy){0}), "trainer");
+    needs(vkn_trainer_set_occupancy(trainer, NULL), "grid");
+    assert_int_equal(vkn_trainer_tensor_count(NULL), 0);
+    needs(vkn_scene_orbit_camera(NULL, 0, 1, &camera), "scene");
+    needs(vkn_scene_orbit_camera(tiny.scene, 0, 1, NULL), "camera");
+    struct vkn_export_result written = {0};
+    needs(vkn_renderer_export(NULL, tiny.scene, NULL, &written), "renderer");
+    needs(vkn_renderer_export(renderer, NULL, NULL, &written), "scene");
+    needs(vkn_renderer_export(renderer, tiny.scene, NULL, NULL), "result");
+    needs(vkn_renderer_query(NULL, &(struct vkn_points){0}), "renderer");
+    needs(vkn_renderer_query(renderer, NULL), "points");
+    needs(vkn_render_rays(NULL, &(struct vkn_rays){0}, NULL), "renderer");
+    needs(vkn_render_rays(renderer, NULL, NULL), "rays");
     needs(vkn_ssim(NULL, NULL, NULL, 12, 12, &number), "a");
     needs(vkn_run_train(NULL, NULL), "result");
     needs(vkn_run_config(NULL, &config), "run");

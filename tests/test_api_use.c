@@ -35,6 +35,13 @@ static const double zero[3];
     X(vkn_trainer_profile(NULL, NULL)) X(vkn_renderer_of_trainer(NULL, NULL))                      \
     X(vkn_renderer_open(NULL, NULL, VKN_PRECISION_AUTO, NULL)) X(vkn_renderer_enable_normals(NULL)) \
     X(vkn_renderer_set_time(NULL, 0)) X(vkn_render(NULL, NULL, NULL, NULL))                        \
+    X(vkn_renderer_query(NULL, NULL)) X(vkn_render_rays(NULL, NULL, NULL))                         \
+    X(vkn_trainer_tensor(NULL, 0, NULL)) X(vkn_trainer_read_tensor(NULL, NULL, NULL, 0))           \
+    X(vkn_trainer_write_tensor(NULL, NULL, NULL, 0)) X(vkn_trainer_occupancy(NULL, NULL))          \
+    X(vkn_trainer_set_occupancy(NULL, NULL)) X(vkn_scene_orbit_camera(NULL, 0, 0, NULL))           \
+    X(vkn_renderer_export(NULL, NULL, NULL, NULL)) X(vkn_stepper_occupancy(NULL, NULL))            \
+    X(vkn_stepper_set_occupancy(NULL, NULL)) X(vkn_stepper_set_loss_scale(NULL, 1))                \
+    X(vkn_stepper_sample_rays(NULL, NULL, NULL))                                                   \
     X(vkn_renderer_camera(NULL, NULL, VKN_SPLIT_TRAIN, 0, NULL))                                   \
     X(vkn_ssim(NULL, NULL, NULL, 0, 0, NULL)) X(vkn_run_train(NULL, NULL))                         \
     X(vkn_find_batch(NULL, NULL)) X(vkn_run_config(NULL, NULL)) X(vkn_run_report(NULL, NULL))      \

@@ -54,6 +54,32 @@ static vkn_status call_vkn_picture_params(const void *given)
 {
     return render_with(&camera, given);
 }
+static vkn_status call_vkn_points(const void *given)
+{
+    return vkn_renderer_query(renderer, given);
+}
+static vkn_status call_vkn_rays(const void *given)
+{
+    return vkn_render_rays(renderer, given, NULL);
+}
+static vkn_status call_vkn_tensor(const void *given)
+{
+    return vkn_trainer_tensor(tiny.trainer, 0, (struct vkn_tensor *)(uintptr_t)given);
+}
+static vkn_status call_vkn_occupancy(const void *given)
+{
+    return vkn_trainer_occupancy(tiny.trainer, (struct vkn_occupancy *)(uintptr_t)given);
+}
+static vkn_status call_vkn_stepper_rays(const void *given)
+{
+    vkn_stepper *stepper = NULL;
+    const struct vkn_samples *samples = NULL;
+    const struct vkn_config config = tiny_config(true);
+    ok(vkn_stepper_create(tests->context, tiny.scene, &config, NULL, &stepper));
+    vkn_status status = vkn_stepper_sample_rays(stepper, given, &samples);
+    vkn_stepper_destroy(&stepper);
+    return status;
+}
 static vkn_status call_vkn_train_run(const void *given)
 {
     return vkn_trainer_run(tiny.trainer, given);
@@ -245,6 +271,22 @@ static uint8_t pixels[4 * 12 * 10];
 /* Valid structures: the call fails with the message `ends`, or returns VKN_OK if it is NULL. */
 static struct vkn_camera right_camera;
 static struct vkn_picture_params right_picture = {.size = sizeof right_picture};
+static const double one_vector[3] = {0, 0, 1};
+static float one_value;
+static struct vkn_points right_points = {
+    .size = sizeof right_points, .count = 1, .positions = one_vector, .densities = &one_value};
+static struct vkn_rays right_rays = {.size = sizeof right_rays,
+                                     .count = 1,
+                                     .origins = one_vector,
+                                     .directions = one_vector,
+                                     .opacities = &one_value};
+static struct vkn_tensor right_tensor;
+static struct vkn_occupancy right_occupancy;
+static const float one_direction[3] = {0, 0, 1};
+static struct vkn_stepper_rays right_stepper_rays = {.size = sizeof right_stepper_rays,
+                                                     .count = 1,
+                                                     .origins = one_direction,
+                                                     .directions = one_direction};
 static struct vkn_train_run right_run = {.size = sizeof right_run, .until_step = 1};
 static struct vkn_adam_params right_adam = {.size = sizeof right_adam, .count = 4};
 static struct vkn_stepper_params right_stepper = {.size = sizeof right_stepper};
@@ -387,6 +429,11 @@ static const struct structure {
 } structures[] = {
     STRUCTURE(vkn_camera, right_camera, OF(camera_members), NULL),
     STRUCTURE(vkn_picture_params, right_picture, OF(picture_members), NULL),
+    STRUCTURE(vkn_points, right_points, NONE, NULL),
+    STRUCTURE(vkn_tensor, right_tensor, NONE, NULL),
+    STRUCTURE(vkn_occupancy, right_occupancy, NONE, NULL),
+    STRUCTURE(vkn_stepper_rays, right_stepper_rays, NONE, NULL),
+    STRUCTURE(vkn_rays, right_rays, NONE, NULL),
     STRUCTURE(vkn_train_run, right_run, OF(run_members), NULL),
     STRUCTURE(vkn_adam_params, right_adam, OF(adam_members), NULL),
     STRUCTURE(vkn_stepper_params, right_stepper, NONE, NULL),

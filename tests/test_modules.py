@@ -12,7 +12,7 @@ import sys
 
 MODULES = "src/modules.txt"
 MOST_LINES = 500  # of a file other than a header
-MAX_MODULE_LINES = {"train": 2550}
+MAX_MODULE_LINES = {"train": 2670}
 MOST_IN_CYCLE = 2  # files of a module in a cycle of calls
 # Modules with larger cycles: commands and their table, settings and their rules, ...
 MOST_IN_CYCLE_OF = {"base": 7, "cli": 24, "config": 8, "field": 3, "gpu": 3, "render": 4}
@@ -240,8 +240,9 @@ def broken_copies(tree):
     for path in (some, some_file(tree, "shaders/")):
         yield f"a long {path}", {**tree, path: [""] * 501}, path, 501, "501 lines"
     train = {path: lines for path, lines in tree.items() if not path.startswith("src/train/")}
-    train.update({f"src/train/{name}.c": [""] * 500 for name in "abcde"}, **{"src/train/f.c": [""] * 53})
-    yield "a large module", train, "src/train/f.c", 51, "line 2551 of src/train"
+    most = MAX_MODULE_LINES["train"]
+    train.update({f"src/train/{name}.c": [""] * 500 for name in "abcde"}, **{"src/train/f.c": [""] * (most - 2497)})
+    yield "a large module", train, "src/train/f.c", most - 2499, f"line {most + 1} of src/train"
 
 
 def check_checker(tree):

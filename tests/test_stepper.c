@@ -242,9 +242,16 @@ static void test_streamed_images(void **state)
 
 /* ---- compositing ----------------------------------------------------------------------------- */
 
+/* Weights of the rays and the loss scale; zero: 1 each. */
+struct scaling {
+    const float *weights;
+    double scale;
+};
+
 /* Computes a ray's part of the loss, of the squared error, and of the gradients. */
 static double reference_of_ray(const struct vkn_config *config, const struct vkn_samples *samples,
-                               uint32_t ray, double (*gradients)[4], double *square, size_t *live)
+                               uint32_t ray, double weight, double (*gradients)[4], double *square,
+                               size_t *live)
 {
     const uint32_t(*ranges)[2] = samples->ranges.data;
     const float *distances = samples->distances.data, *widths = samples->widths.data;
@@ -273,20 +280,23 @@ static double reference_of_ray(const struct vkn_config *config, const struct vkn
         double difference = result.color[c] + result.transmittance * behind[c] - target[c] -
                             (1 - target[3]) * behind[c];
         loss += reference_loss(config->loss.kind, config->loss.delta, difference, &by_color[c]) / 3;
-        by_color[c] /= 3 * samples->rays;
+        by_color[c] *= weight / (3 * samples->rays);
         *square += difference * difference / 3;
     }
     reference_composite_backward(&result, of_ray, behind, by_color, gradients);
     if (config->march.near_start > config->march.near_distance)
         reference_near_density(&result, of_ray, config->march.near_start,
-                               (double)config->loss.near_density / samples->rays, gradients);
+                               weight * (double)config->loss.near_density / samples->rays,
+                               gradients);
     *live = result.live;
-    return loss / samples->rays;
+    *square *= weight;
+    return weight * loss / samples->rays;
 }
 
-static void compare_composited(const struct vkn_config *config, const struct vkn_samples *samples,
-                               const struct vkn_composited *composited)
+static void compare_scaled(const struct vkn_config *config, const struct vkn_samples *samples,
+                           const struct scaling *scaling, const struct vkn_composited *composited)
 {
+    double scale = scaling->scale > 0 ? scaling->scale : 1;
     const uint32_t(*ranges)[2] = samples->ranges.data;
     const uint32_t *in_loss = samples->in_loss.data;
     const float(*gradients)[4] = composited->gradients.data;
@@ -297,18 +307,25 @@ static void compare_composited(const struct vkn_config *config, const struct vkn
         size_t ray_live;
         if (!in_loss[ray])
             continue;
-        loss += reference_of_ray(config, samples, ray, expected, &ray_square, &ray_live);
+        double weight = scaling->weights ? (double)scaling->weights[ray] : 1;
+        loss += reference_of_ray(config, samples, ray, weight, expected, &ray_square, &ray_live);
         square += ray_square / samples->rays_in_loss;
         live += ray_live;
         for (uint32_t i = 0; i < ranges[ray][1]; i++)
             for (int c = 0; c < 4; c++)
-                assert_float_equal(gradients[ranges[ray][0] + i][c], expected[i][c], 1e-8);
+                assert_float_equal(gradients[ranges[ray][0] + i][c] / scale, expected[i][c], 1e-8);
     }
     assert_float_equal(composited->loss, loss, 1e-6);
     assert_true(composited->distortion_loss == 0);
     assert_float_equal(composited->mean_square, square, 1e-6);
     assert_int_equal(composited->live, live);
     assert_true(live > samples->count / 4);
+}
+
+static void compare_composited(const struct vkn_config *config, const struct vkn_samples *samples,
+                               const struct vkn_composited *composited)
+{
+    compare_scaled(config, samples, &(const struct scaling){0}, composited);
 }
 
 static void test_composite(void **state)
@@ -379,6 +396,233 @@ static void test_not_finite(void **state)
     end(&stepped);
 }
 
+/* ---- rays of the caller's ----------------------------------------------------------------------
+ */
+
+#define OWN_RAYS    101u /* no multiple of 64 */
+#define OWN_SAMPLES 12u  /* of every ray but each fifth, which has none */
+
+struct own {
+    float origins[OWN_RAYS][3], directions[OWN_RAYS][3], nearest[OWN_RAYS], farthest[OWN_RAYS],
+        times[OWN_RAYS], targets[OWN_RAYS][4], backgrounds[OWN_RAYS][3], weights[OWN_RAYS];
+    float t_starts[OWN_RAYS * OWN_SAMPLES], t_ends[OWN_RAYS * OWN_SAMPLES];
+    uint32_t ranges[OWN_RAYS][2], count;
+};
+static struct own own;
+
+static float uniform(struct random *random, double low, double high)
+{
+    return (float)random_between(random, low, high);
+}
+
+static void make_own(void)
+{
+    struct random random = {9};
+    own.count = 0;
+    for (uint32_t r = 0; r < OWN_RAYS; r++) {
+        for (int i = 0; i < 3; i++) {
+            own.origins[r][i] = i == 2 ? 2 : uniform(&random, 0.2, 0.8);
+            own.directions[r][i] = i == 2 ? -3 : uniform(&random, -0.6, 0.6);
+            own.targets[r][i] = uniform(&random, 0, 0.5);
+            own.backgrounds[r][i] = uniform(&random, 0, 1);
+        }
+        own.targets[r][3] = 0.75F;
+        own.nearest[r] = r % 2 ? 0 : uniform(&random, 1, 1.5);
+        own.farthest[r] = own.nearest[r] + uniform(&random, 0.3, 1.5);
+        own.times[r] = (float)r / OWN_RAYS;
+        own.weights[r] = r % 7 ? uniform(&random, 0, 3) : 0;
+        own.ranges[r][0] = own.count;
+        own.ranges[r][1] = r % 5 ? OWN_SAMPLES : 0;
+        float t = 1.1F;
+        for (uint32_t i = 0; i < own.ranges[r][1]; i++) {
+            own.t_starts[own.count] = t += uniform(&random, 0, 0.03);
+            own.t_ends[own.count++] = t += uniform(&random, 0, 0.07);
+        }
+    }
+}
+
+static struct vkn_stepper_rays given_rays(bool samples)
+{
+    make_own();
+    struct vkn_stepper_rays rays = {
+        .size = sizeof rays,
+        .count = OWN_RAYS,
+        .origins = own.origins[0],
+        .directions = own.directions[0],
+        .times = own.times,
+        .targets = own.targets[0],
+        .backgrounds = own.backgrounds[0],
+        .weights = own.weights,
+    };
+    if (samples) {
+        rays.sample_count = own.count;
+        rays.t_starts = own.t_starts;
+        rays.t_ends = own.t_ends;
+        rays.ranges = own.ranges[0];
+    } else {
+        rays.nearest = own.nearest;
+        rays.farthest = own.farthest;
+    }
+    return rays;
+}
+
+/* Checks what the arrays have of the rays. */
+static void check_own(const struct vkn_samples *samples)
+{
+    const uint32_t(*ranges)[2] = samples->ranges.data, *rays = samples->ray_indices.data;
+    const float(*directions)[3] = samples->directions.data, *times = samples->times.data;
+    assert_int_equal(samples->rays, OWN_RAYS);
+    assert_int_equal(samples->rays_in_loss, OWN_RAYS);
+    assert_memory_equal(samples->targets.data, own.targets, sizeof own.targets);
+    assert_memory_equal(samples->backgrounds.data, own.backgrounds, sizeof own.backgrounds);
+    for (uint32_t r = 0, next = 0; r < OWN_RAYS; next += ranges[r++][1])
+        for (uint32_t i = next; i < next + ranges[r][1]; i++) {
+            double length = 0;
+            for (int axis = 0; axis < 3; axis++)
+                length += (double)own.directions[r][axis] * own.directions[r][axis];
+            assert_int_equal(rays[i], r);
+            assert_true(times[i] == own.times[r]);
+            for (int axis = 0; axis < 3; axis++)
+                assert_float_equal(directions[i][axis] * sqrt(length), own.directions[r][axis],
+                                   1e-6);
+        }
+}
+
+/* Makes all cells of a grid of 16^3 cells occupied, also those that no view sees. */
+static void occupy_all(vkn_stepper *stepper)
+{
+    static float values[16 * 16 * 16];
+    struct vkn_occupancy grid = {.size = sizeof grid};
+    ok(vkn_stepper_occupancy(stepper, &grid));
+    grid.values = values;
+    grid.threshold = -0.5F;
+    ok(vkn_stepper_set_occupancy(stepper, &grid));
+}
+
+/* Samples on the caller's rays are between the rays' distances, and all steps between them. */
+static void test_own_rays(void **state)
+{
+    const struct vkn_config config = stepper_config();
+    struct stepped stepped = begin(state, &config);
+    const struct vkn_stepper_rays rays = given_rays(false);
+    const struct scaling scaling = {own.weights, 4096};
+    const struct vkn_samples *samples;
+    const struct vkn_composited *composited;
+    double step_size = sqrt(3.0) / 64;
+    occupy_all(stepped.stepper);
+    ok(vkn_stepper_set_loss_scale(stepped.stepper, 4096));
+    for (uint64_t step = 1; step <= 2; step++) {
+        ok(vkn_stepper_sample_rays(stepped.stepper, &rays, &samples));
+        assert_int_equal(samples->step, step);
+        check_own(samples);
+        const uint32_t(*ranges)[2] = samples->ranges.data;
+        const float *distances = samples->distances.data;
+        assert_true(samples->count > 1000);
+        for (uint32_t r = 0; r < OWN_RAYS; r++) {
+            uint32_t first = ranges[r][0], last = first + ranges[r][1] - 1;
+            if (ranges[r][1] == 0)
+                continue;
+            assert_true(distances[first] > own.nearest[r] && distances[last] < own.farthest[r]);
+            assert_float_equal((distances[last] - distances[first]) / step_size, last - first,
+                               1e-3);
+            if (own.nearest[r] > 1.1F) /* inside of the cube from the beginning */
+                assert_float_equal(distances[first], own.nearest[r] + step_size / 2, 1e-5);
+        }
+        ok(ball_values(NULL, samples));
+        ok(vkn_stepper_composite(stepped.stepper, &composited));
+        compare_scaled(vkn_stepper_config(stepped.stepper), samples, &scaling, composited);
+    }
+    ok(vkn_stepper_set_loss_scale(stepped.stepper, 1));
+    ok(vkn_stepper_sample(stepped.stepper, &samples)); /* with rays of the views again */
+    ok(ball_values(NULL, samples));
+    ok(vkn_stepper_composite(stepped.stepper, &composited));
+    check_samples(samples, 64);
+    compare_composited(vkn_stepper_config(stepped.stepper), samples, composited);
+    end(&stepped);
+}
+
+static void test_own_samples(void **state)
+{
+    struct vkn_config config = stepper_config();
+    config.march.sampling = VKN_SAMPLING_UNIFORM; /* needs no grid */
+    config.march.ray_samples = 8;
+    struct stepped stepped = begin(state, &config);
+    const struct vkn_stepper_rays rays = given_rays(true);
+    const struct scaling scaling = {.weights = own.weights};
+    const struct vkn_samples *samples;
+    const struct vkn_composited *composited;
+    ok(vkn_stepper_sample_rays(stepped.stepper, &rays, &samples));
+    check_own(samples);
+    const float *distances = samples->distances.data, *widths = samples->widths.data;
+    const uint32_t(*ranges)[2] = samples->ranges.data;
+    assert_int_equal(samples->count, own.count);
+    for (uint32_t i = 0; i < own.count; i++) {
+        assert_float_equal(distances[i], 0.5 * ((double)own.t_starts[i] + own.t_ends[i]), 1e-6);
+        assert_float_equal(widths[i], (double)own.t_ends[i] - own.t_starts[i], 1e-6);
+    }
+    for (uint32_t r = 0; r < OWN_RAYS; r++)
+        assert_int_equal(ranges[r][1], own.ranges[r][1]);
+    ok(ball_values(NULL, samples));
+    ok(vkn_stepper_composite(stepped.stepper, &composited));
+    compare_scaled(vkn_stepper_config(stepped.stepper), samples, &scaling, composited);
+    end(&stepped);
+}
+
+static void test_own_refused(void **state)
+{
+    const struct vkn_config config = stepper_config();
+    struct stepped stepped = begin(state, &config);
+    vkn_stepper *stepper = stepped.stepper;
+    const struct vkn_samples *samples;
+    struct vkn_stepper_rays rays = given_rays(false);
+#define REFUSED(message) assert_refused(vkn_stepper_sample_rays(stepper, &rays, &samples), message)
+    rays.count = 257;
+    REFUSED("vkn_stepper_rays: count: 257 is not from 1 to 256");
+    rays.count = 0;
+    REFUSED("count: 0 is not from 1 to 256");
+    rays.count = OWN_RAYS;
+    rays.directions = NULL;
+    REFUSED("`directions` is NULL");
+    rays = given_rays(false);
+    own.weights[4] = -1;
+    REFUSED("weights: element 4 is -1: must be from 0 to");
+    own.times[3] = 1.5F;
+    REFUSED("times: element 3 is 1.5: must be from 0 to 1");
+    own.origins[2][1] = NAN;
+    REFUSED("origins: element 7 is ");
+    rays = given_rays(false);
+    own.farthest[6] = own.nearest[6] / 2;
+    REFUSED("nearest: element 6 is ");
+    memset(own.directions[5], 0, sizeof own.directions[5]);
+    REFUSED("directions: element 15 is 0: must be a vector of a length above 0");
+    rays = given_rays(true);
+    rays.t_ends = NULL;
+    REFUSED("`t_ends` is NULL");
+    rays = given_rays(true);
+    rays.sample_count = own.count - 1;
+    REFUSED("ranges: element 199 is 12: must be at most 11");
+    rays.sample_count = own.count + 1;
+    REFUSED("the ranges have");
+    rays.sample_count = 5000000;
+    REFUSED("sample_count: 5e+06 is not from 0 to ");
+    rays = given_rays(true);
+    own.ranges[3][0]++;
+    REFUSED("ranges: element 6 is 25: must be 24, where the ray before ends");
+    rays = given_rays(true);
+    own.t_ends[2] = 0;
+    REFUSED("t_ends: element 2 is 0: must be finite, and at least t_starts");
+    rays = given_rays(true);
+    own.t_starts[9] = 0;
+    REFUSED("t_starts: element 9 is 0: must be finite, and at least 0 and the ray's start before");
+#undef REFUSED
+    assert_null(samples);
+    assert_refused(vkn_stepper_set_loss_scale(stepper, 0), "scale: 0 is not from 5.96046e-08 to ");
+    assert_refused(vkn_stepper_set_loss_scale(stepper, NAN), "scale: ");
+    ok(vkn_stepper_sample(stepper, &samples));
+    assert_int_equal(samples->step, 1);
+    end(&stepped);
+}
+
 /* ---- the occupancy grid ---------------------------------------------------------------------- */
 
 static uint32_t count_samples(vkn_stepper *stepper, float *last_x)
@@ -416,6 +660,35 @@ static void test_grid(void **state)
     assert_true(composited->finite && composited->loss > 0 && composited->live == 0);
     ok(vkn_stepper_update_grid(stepped.stepper, half_space, &half));
     assert_true(count_samples(stepped.stepper, &last) > 0);
+    end(&stepped);
+}
+
+/* Rays have samples only in the cells that the caller's grid occupies. */
+static void test_own_grid(void **state)
+{
+    enum { N = 16, CELLS = N * N * N };
+    const struct vkn_config config = stepper_config();
+    struct stepped stepped = begin(state, &config);
+    struct vkn_occupancy grid = {.size = sizeof grid};
+    static float values[CELLS];
+    static uint8_t occupied[CELLS];
+    float last_x = 0;
+    ok(vkn_stepper_occupancy(stepped.stepper, &grid));
+    assert_true(grid.resolution == N && grid.cascades == 1 && grid.time_bins == 1);
+    assert_true(count_samples(stepped.stepper, &last_x) > 0 && last_x > 0.9F);
+    for (size_t i = 0; i < CELLS; i++)
+        values[i] = i % N < N / 4 ? 1 : 0; /* x below a quarter */
+    grid.values = values;
+    grid.threshold = 0.5F;
+    ok(vkn_stepper_set_occupancy(stepped.stepper, &grid));
+    assert_true(count_samples(stepped.stepper, &last_x) > 0 && last_x < 0.2501F);
+    grid.occupied = occupied;
+    ok(vkn_stepper_occupancy(stepped.stepper, &grid));
+    for (size_t i = 0; i < CELLS; i++)
+        assert_int_equal(occupied[i], i % N < N / 4);
+    grid.cascades = 2;
+    assert_refused(vkn_stepper_set_occupancy(stepped.stepper, &grid),
+                   "vkn_stepper_set_occupancy: grid: cascades: 2: must be 1");
     end(&stepped);
 }
 
@@ -612,7 +885,9 @@ int main(void)
         cmocka_unit_test(test_sample),          cmocka_unit_test(test_times),
         cmocka_unit_test(test_uniform),         cmocka_unit_test(test_streamed_images),
         cmocka_unit_test(test_composite),       cmocka_unit_test(test_too_many_samples),
-        cmocka_unit_test(test_not_finite),      cmocka_unit_test(test_grid),
+        cmocka_unit_test(test_not_finite),      cmocka_unit_test(test_own_rays),
+        cmocka_unit_test(test_own_samples),     cmocka_unit_test(test_own_refused),
+        cmocka_unit_test(test_own_grid),        cmocka_unit_test(test_grid),
         cmocka_unit_test(test_grid_not_finite), cmocka_unit_test(test_render),
         cmocka_unit_test(test_render_refused),  cmocka_unit_test(test_any_order),
         cmocka_unit_test(test_order),           cmocka_unit_test(test_refused),

@@ -97,6 +97,14 @@ struct vkn_export_result {
 /* Writes the mesh, the points and the splats, in this order, each file completely or not at all. */
 VKN_API vkn_status vkn_run_export(const struct vkn_export_params *params,
                                   struct vkn_export_result *result);
+/* Writes the same files of a renderer's field, in training or of a checkpoint. `scene` must have
+ * the training views of the renderer's scene. Of `params` the members run, scene, format, precision
+ * and masks are refused, and of the job only quiet, stop and progress have an effect. has_time also
+ * sets the renderer's time, as vkn_renderer_set_time does; otherwise a dynamic field is exported at
+ * the renderer's time. */
+VKN_API vkn_status vkn_renderer_export(vkn_renderer *renderer, vkn_scene *scene,
+                                       const struct vkn_export_params *params,
+                                       struct vkn_export_result *result);
 /* Returns the JSON object of `vknerf export --json`, in memory that the caller frees; NULL if
  * memory runs out. */
 VKN_API char *vkn_export_json(const struct vkn_export_params *params,

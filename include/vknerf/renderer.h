@@ -72,6 +72,45 @@ VKN_API vkn_status vkn_render(vkn_renderer *renderer, const struct vkn_camera *c
                               const struct vkn_picture_params *params,
                               struct vkn_picture **picture);
 
+/* ---- the field at points, colours along rays ------------------------------------------------- */
+
+/* Points, and arrays for the field's values at them. All arrays are the caller's, in C order. */
+struct vkn_points {
+    size_t size;
+    size_t count;            /* number of points; may be 0 */
+    const double *positions; /* [count][3], in the dataset's axes and units */
+    /* [count][3], from the camera to the point, of any length but 0; NULL: only if `colors` is. */
+    const double *directions;
+    const double *times; /* [count], 0..1, in dynamic scenes; NULL: vkn_renderer_set_time's, or 0 */
+    float *densities;    /* [count], per dataset unit: a layer of thickness d and density s has the
+                            opacity 1 - exp(-s d); 0 outside of the reconstructed cube. NULL: not
+                            wanted */
+    float *colors; /* [count][3], rgb in sRGB, 0..1; 0 outside of the cube. NULL: not wanted */
+};
+/* Evaluates the field at points, on the device. Unlike vkn_render, does not ask the occupancy grid,
+ * so densities in empty space may differ from 0. VKN_BAD_INPUT names the wrong member and point. */
+VKN_API vkn_status vkn_renderer_query(vkn_renderer *renderer, const struct vkn_points *points);
+
+/* Rays, and arrays for their pictures. All arrays are the caller's, in C order. */
+struct vkn_rays {
+    size_t size;
+    size_t count;             /* number of rays; may be 0 */
+    const double *origins;    /* [count][3], in the dataset's axes and units */
+    const double *directions; /* [count][3], in the dataset's axes, of any length but 0 */
+    /* [count], distances in dataset units between which the field is sampled, 0 <= nearest <=
+     * farthest; NULL: as the rays of cameras. */
+    const double *nearest, *farthest;
+    const double *times; /* [count], 0..1, in dynamic scenes; NULL: vkn_renderer_set_time's, or 0 */
+    /* [count], results as in struct vkn_picture, colors and normals [count][3]. Depths are
+     * distances from the origins. NULL: not wanted; normals only after vkn_renderer_enable_normals.
+     */
+    float *colors, *opacities, *depths, *normals;
+};
+/* Renders rays as vkn_render does a camera's, on the device. `params` may be NULL; `supersample`
+ * must be 0 or 1. VKN_BAD_INPUT names the wrong member and ray. */
+VKN_API vkn_status vkn_render_rays(vkn_renderer *renderer, const struct vkn_rays *rays,
+                                   const struct vkn_picture_params *params);
+
 /* ---- quality --------------------------------------------------------------------------------- */
 
 /* Computes SSIM (Wang et al. 2004): 11x11 Gaussian window of sigma 1.5, K1 0.01, K2 0.03, mean over

@@ -60,6 +60,12 @@ struct vkn_scene_look {
 };
 /* Returns focus point, upward direction, distance and cube for a default view of the scene. */
 VKN_API vkn_status vkn_scene_find_look(const vkn_scene *scene, struct vkn_scene_look *look);
+/* Returns camera `view` of the `count` cameras of `vknerf render --orbit`: evenly spaced on a
+ * circle around the focus point, at the mean height and distance of the training cameras, with the
+ * first training camera's size and lens without distortion. In dynamic scenes their times go from 0
+ * to 1. VKN_BAD_INPUT unless `view` < `count`. */
+VKN_API vkn_status vkn_scene_orbit_camera(const vkn_scene *scene, uint32_t view, uint32_t count,
+                                          struct vkn_camera *camera);
 /* Returns the photograph of a view with colours, opacities and `used` pixels, composited on the
  * background in sRGB space as in vkn_render and in evaluations. The caller frees *picture. */
 VKN_API vkn_status vkn_scene_image(vkn_scene *scene, enum vkn_split split, size_t view,
@@ -76,7 +82,7 @@ VKN_API vkn_status vkn_scene_check_path(const vkn_scene *scene, const char *file
 struct vkn_camera_path {
     size_t size;                /* see <vknerf/api.h> */
     struct vkn_camera *cameras; /* [count], with pose, lens, size and time */
-    size_t count;               /* number of frames */
+    size_t count;               /* number of `cameras` */
     double fps;                 /* frames per second; 0: the file gives none */
 };
 /* Reads a camera path of any kind that `vknerf render --path` reads. `dataparser` is the file

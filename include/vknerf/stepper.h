@@ -130,16 +130,52 @@ VKN_API void vkn_stepper_destroy(vkn_stepper **stepper);
 VKN_API const vkn_config *vkn_stepper_config(const vkn_stepper *stepper);
 
 /* Begins a step: draws pixels of the training views, marches their rays by march.sampling and lists
- * the samples ray by ray. Chooses the number of rays for about batch.samples live samples, by the
- * live samples per ray of the previous step (all samples, if it was not composited). *samples and
- * its arrays are valid until the next vkn_stepper_sample or vkn_stepper_update_grid. VKN_BAD_INPUT
- * after config.steps steps, if that is set. */
+ * the samples ray by ray. Chooses the number of rays, a multiple of 64, for about batch.samples
+ * live samples, by the live samples per ray of the previous step (all samples, if it was not
+ * composited). *samples and its arrays are valid until the next vkn_stepper_sample or
+ * vkn_stepper_update_grid. VKN_BAD_INPUT after config.steps steps, if that is set. */
 VKN_API vkn_status vkn_stepper_sample(vkn_stepper *stepper, const struct vkn_samples **samples);
 
-/* Composites the samples of vkn_stepper_sample with samples->values, at most once per
- * vkn_stepper_sample and before vkn_stepper_update_grid: VKN_BAD_INPUT otherwise. *composited is
- * valid until the next vkn_stepper_composite. Values that are not finite are not an error: see
- * `finite`. */
+/* Rays of the caller's, with or without samples. All arrays are the caller's, in host memory and C
+ * order, and are copied. Positions and distances are in training space, as those of samples. */
+struct vkn_stepper_rays {
+    size_t size;
+    uint32_t count;          /* number of rays, from 1 to as many as the arrays by ray hold */
+    const float *origins;    /* [count][3] */
+    const float *directions; /* [count][3], of any length but 0; distances are not in this length */
+    /* [count], distances between which samples are placed, 0 <= nearest <= farthest; NULL: as for
+     * rays of cameras. Not used with t_starts. */
+    const float *nearest, *farthest;
+    const float *times;       /* [count], 0..1; NULL: 0 */
+    const float *targets;     /* [count][4], rgb times alpha, alpha; NULL: 0 */
+    const float *backgrounds; /* [count][3]; NULL: 0 */
+    const float *weights;     /* [count], factor of the ray's loss, at least 0; NULL: 1 */
+    uint32_t sample_count;    /* number of samples, at most as many as the arrays by sample hold */
+    /* [sample_count], begin of each sample, 0 or more, increasing along a ray. NULL: samples are
+     * placed by march.sampling, the first half a step behind the ray's begin. */
+    const float *t_starts;
+    const float *t_ends;    /* [sample_count], end of each sample, at least its begin */
+    const uint32_t *ranges; /* [count][2], as NerfAcc's packed info: first sample, where the ray
+                               before ends, and number of samples */
+};
+
+/* Begins a step as vkn_stepper_sample does, but with the caller's rays. vkn_stepper_composite then
+ * weighs their losses: `loss` is the sum of weight times loss / number of rays. The next
+ * vkn_stepper_sample chooses the number of its rays by this step's. VKN_BAD_INPUT names the wrong
+ * member and element; the step has not begun then. */
+VKN_API vkn_status vkn_stepper_sample_rays(vkn_stepper *stepper,
+                                           const struct vkn_stepper_rays *rays,
+                                           const struct vkn_samples **samples);
+
+/* Sets the factor of all gradients of later calls of vkn_stepper_composite, 2^-24 to 2^24, 1 at
+ * first: for fields that compute in 16 bits. The caller divides by it before vkn_adam_step. `loss`
+ * is not scaled. */
+VKN_API vkn_status vkn_stepper_set_loss_scale(vkn_stepper *stepper, float scale);
+
+/* Composites the samples of vkn_stepper_sample or vkn_stepper_sample_rays with samples->values, at
+ * most once per vkn_stepper_sample and before vkn_stepper_update_grid: VKN_BAD_INPUT otherwise.
+ * *composited is valid until the next vkn_stepper_composite. Values that are not finite are not an
+ * error: see `finite`. */
 VKN_API vkn_status vkn_stepper_composite(vkn_stepper *stepper,
                                          const struct vkn_composited **composited);
 
@@ -153,6 +189,12 @@ VKN_API vkn_status vkn_stepper_composite(vkn_stepper *stepper,
  * has no grid. */
 VKN_API vkn_status vkn_stepper_update_grid(vkn_stepper *stepper, vkn_density_fn *density,
                                            void *user);
+
+/* Reads and replaces the occupancy grid, as vkn_trainer_occupancy and vkn_trainer_set_occupancy do.
+ * Replacing invalidates the samples of the step. */
+VKN_API vkn_status vkn_stepper_occupancy(vkn_stepper *stepper, struct vkn_occupancy *grid);
+VKN_API vkn_status vkn_stepper_set_occupancy(vkn_stepper *stepper,
+                                             const struct vkn_occupancy *grid);
 
 /* Renders an image as vkn_render does. Calls `field` for batches of rays with a few samples each,
  * in separate arrays: the samples of vkn_stepper_sample stay valid. `params` may be NULL. The

@@ -42,6 +42,59 @@ VKN_API vkn_status vkn_trainer_init(vkn_trainer *trainer, const char *checkpoint
 /* Writes a checkpoint of the whole state. */
 VKN_API vkn_status vkn_trainer_save(vkn_trainer *trainer, const char *checkpoint);
 
+/* ---- weights and occupancy grid -------------------------------------------------------------- */
+
+/* Parameters of a trainer's field in f32, in one of two versions. A coarse field or a proposal has
+ * tensors of its own, whose names begin with "coarse.". Checkpoints have the same tensors: the
+ * layers' weights, [input][output] each, then the hash grid's levels, [entry][feature] each. */
+struct vkn_tensor {
+    size_t size;
+    const char *name; /* literal: "params", which the optimiser updates; "average", their moving
+                         average, which renderers and checkpoints' users evaluate; "coarse.params",
+                         ... */
+    uint64_t count;   /* number of elements */
+};
+/* Returns the number of tensors; 0 for NULL. */
+VKN_API size_t vkn_trainer_tensor_count(const vkn_trainer *trainer);
+/* Describes a tensor by its index from 0. VKN_BAD_INPUT beyond the last. */
+VKN_API vkn_status vkn_trainer_tensor(const vkn_trainer *trainer, size_t index,
+                                      struct vkn_tensor *tensor);
+/* Copies a tensor to values[count]. VKN_BAD_INPUT for an unknown name, or if `count` is not the
+ * tensor's. Not while the trainer runs, but in between_steps. */
+VKN_API vkn_status vkn_trainer_read_tensor(vkn_trainer *trainer, const char *name, float *values,
+                                           uint64_t count);
+/* Replaces a tensor. Moments of the optimiser and the other tensors stay: to replace the field,
+ * write "average" too. VKN_BAD_INPUT as above, and for an element that is not finite; nothing
+ * changes then. */
+VKN_API vkn_status vkn_trainer_write_tensor(vkn_trainer *trainer, const char *name,
+                                            const float *values, uint64_t count);
+
+/* An occupancy grid. Rays have samples only in occupied cells. Arrays have an element per cell,
+ * [time_bins][cascades][z][y][x] with `resolution` cells along each axis. */
+struct vkn_occupancy {
+    size_t size;
+    uint32_t resolution; /* cells along each axis of a cascade */
+    uint32_t cascades;   /* number of cascades, from the finest to the coarsest */
+    uint32_t time_bins;  /* number of time bins of a dynamic scene, else 1 */
+    /* Centre and side of cascade 0 in the dataset's axes and units; the cube of each further
+     * cascade has twice the side. With scene.contraction=cube the last cascade is the contracted
+     * space. */
+    double center[3], side;
+    float threshold;   /* cells with higher values are occupied; and cells of a coarser cascade with
+                          an occupied cell of a finer one */
+    float *values;     /* the caller's; density times the smallest step, negative in cells that no
+                          training view sees. NULL: not wanted */
+    uint8_t *occupied; /* the caller's; 1: occupied. NULL: not wanted; ignored in writing */
+};
+/* Reads a trainer's grid: sets all members but the two arrays, and fills the arrays that are not
+ * NULL. VKN_BAD_INPUT if march.sampling uses no grid. */
+VKN_API vkn_status vkn_trainer_occupancy(vkn_trainer *trainer, struct vkn_occupancy *grid);
+/* Replaces values and threshold. The training's updates, every 16 steps, continue from these
+ * values. `center` and `side` are ignored. VKN_BAD_INPUT for other numbers of cells, named with the
+ * right ones, and for values that are not finite; nothing changes then. */
+VKN_API vkn_status vkn_trainer_set_occupancy(vkn_trainer *trainer,
+                                             const struct vkn_occupancy *grid);
+
 /* Statistics of the training images. If scene.image_budget does not hold all of them, image strips
  * are streamed to the device during training. */
 struct vkn_images {

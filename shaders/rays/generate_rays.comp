@@ -1,8 +1,9 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass generate_rays (variants generate_view_rays; random_view_rays with RANDOM_PIXELS): chooses a
-// pixel per ray, computes the ray through it and, in training, loads the pixel's colour. With
-// RANDOM_PIXELS rays go through random positions of one view.
+// Pass generate_rays (variants generate_view_rays; random_view_rays with RANDOM_PIXELS; given_rays with
+// GIVEN_RAYS): chooses a pixel per ray, computes the ray through it and, in training, loads the pixel's
+// colour. With RANDOM_PIXELS rays go through random positions of one view. With GIVEN_RAYS the host has
+// written RAYS, with the nearest and farthest distance in `step` and `last`, which alone are computed.
 //
 //   buffer          shape                                access
 //   CAMERAS         [camera]                             read
@@ -15,8 +16,16 @@
 //   STATE           [texel][4] ErrorCell, with SKY       read
 //   STATE           [view] Appearance, with SKY          read
 //   REDUCE          from REDUCE_SLOTS on, by error       read
-//   RAYS, RESULTS   [ray]                                write
+//   RAYS, RESULTS   [ray]                                write; RAYS read with GIVEN_RAYS
 #include "shared/common.glsl"
+#ifdef GIVEN_RAYS
+vec2 given_span;
+#define NEAR_DISTANCE given_span.x
+#define FAR_DISTANCE  given_span.y
+#define RAY_BUFFER    buffer
+#else
+#define RAY_BUFFER writeonly buffer
+#endif
 #include "rays/camera.glsl"
 #include "rays/march.glsl"
 
@@ -28,7 +37,7 @@ layout(constant_id = SPEC_SKY) const uint SKY = 0;
 layout(constant_id = SPEC_APPEARANCE) const uint APPEARANCE = 0;
 
 layout(std430, BINDING(PIXELS)) readonly buffer PixelBuffer { uint pixels[]; };
-layout(std430, BINDING(RAYS)) writeonly buffer RayBuffer { Ray rays[]; };
+layout(std430, BINDING(RAYS)) RAY_BUFFER RayBuffer { Ray rays[]; };
 layout(std430, BINDING(RESULTS)) writeonly buffer ResultBuffer { RayResult results[]; };
 layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; ErrorCell error_cells[]; };
 
@@ -243,11 +252,16 @@ void main()
     // rays in the batch; push.d: log2 of the supersampling factor along x and y.
     if (index >= push.c)
         return;
+#ifdef GIVEN_RAYS
+    ray = rays[index];
+    given_span = vec2(ray.step, ray.last);
+#else
     uint view = push.a;
     Camera camera = cameras[view];
-#ifdef RANDOM_PIXELS
+#endif
+#if defined(RANDOM_PIXELS)
     vec2 position = random_unit(push.b, index, RANDOM_PIXEL).xy * vec2(camera.width, camera.height);
-#else
+#elif !defined(GIVEN_RAYS)
     uint sub = push.d; // rays per pixel: (1 << sub) squared
     uint number = push.b + index;
     uint inside = number & ((1u << (2u * sub)) - 1u);
@@ -256,18 +270,26 @@ void main()
     vec2 position = vec2(pixel % camera.width, pixel / camera.width) + offset;
 #endif
     float jitter = 0.5;
+#ifndef GIVEN_RAYS
     ray.target = float[4](0.0, 0.0, 0.0, 0.0);
     ray.background = config.render_background;
     ray.weight = 1.0;
     ray.cell = 0u;
 #endif
+#endif
 #ifdef TRAIN
     if ((REFINE & REFINE_LENSES) != 0u)
         refine_lens(camera);
 #endif
+#ifdef GIVEN_RAYS
+    vec3 origin = vec3(ray.origin[0], ray.origin[1], ray.origin[2]);
+    vec3 direction = vec3(ray.direction[0], ray.direction[1], ray.direction[2]);
+    const bool in_range = true;
+#else
     vec3 origin, direction;
     float depth_scale;
     bool in_range = camera_ray(camera, position, origin, direction, depth_scale);
+#endif
 #ifdef TRAIN
     if ((REFINE & REFINE_POSES) != 0u) {
         direction = normalize(turned(direction, view_vector(camera.view, VIEW_TURN)));
@@ -278,13 +300,15 @@ void main()
 #ifdef TRAIN
     span.x = max(span.x, first_distance(along.y));
 #endif
+#ifndef GIVEN_RAYS
     ray.origin = float[3](origin.x, origin.y, origin.z);
     ray.direction = float[3](direction.x, direction.y, direction.z);
     ray.distance_scale = depth_scale;
     ray.view = view;
     ray.position = position_in_image(camera, position);
-    ray.has_sky = 0u;
     ray.time = camera.time;
+    ray.has_sky = 0u;
+#endif
     ray.step = to_steps(span.x);
     if (config.ray_samples == 0u) { // a march
 #ifdef TRAIN
@@ -298,7 +322,7 @@ void main()
 #ifdef TRAIN
     ray.known_t = known.depth / depth_scale;
     ray.known_sigma = known.sigma / depth_scale;
-#else
+#elif !defined(GIVEN_RAYS)
     ray.known_t = ray.known_sigma = 0.0;
 #endif
     ray.last = in_range && span.y > span.x ? to_steps(span.y) : -1.0;

@@ -7,6 +7,11 @@
 // Passes: generate_rays, march_rays, sample_uniform, sample_fine, sample_proposal, interlevel.
 #include "shared/contraction.glsl"
 
+#ifndef NEAR_DISTANCE // an including pass may have limits of its own for each ray
+#define NEAR_DISTANCE config.near_distance
+#define FAR_DISTANCE  config.far_distance
+#endif
+
 layout(constant_id = SPEC_SPACING) const uint SPACING = SPACING_STEPS;
 
 float step_at(float t)
@@ -82,9 +87,9 @@ vec2 cube_span(vec3 origin, vec3 direction, float side)
 vec2 whole_span(vec3 origin, vec3 direction)
 {
     if (CONTRACTION == CONTRACTION_CUBE)
-        return vec2(config.near_distance, config.far_distance);
+        return vec2(NEAR_DISTANCE, FAR_DISTANCE);
     vec2 span = cube_span(origin, direction, config.aabb_scale);
-    return vec2(max(span.x, config.near_distance), min(span.y, config.far_distance));
+    return vec2(max(span.x, NEAR_DISTANCE), min(span.y, FAR_DISTANCE));
 }
 
 // Returns the part of whole_span in the box that pictures show. Cameras may be on faces of the box,

@@ -59,7 +59,8 @@
 #define SPEC_DEPTH              52 /* 1: some rays have a known depth: loss.depth */
 #define SPEC_SKY                53 /* 1: opaque pixels have the sky behind the field, scene.sky */
 #define SPEC_BF16_MOMENTS       54 /* 1: both moments in one word: shaders/optim/moments.glsl */
-#define SPEC_COUNT              55
+#define SPEC_RAY_WEIGHTS        55 /* 1: the caller gives each ray a weight in loss and gradients */
+#define SPEC_COUNT              56
 
 /* Operations of the precision policy whose results can be rounded to f16: bits of SPEC_ROUNDED. */
 #define ROUND_SUMS                 1

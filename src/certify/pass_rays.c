@@ -1,5 +1,6 @@
 /* Tests generate_rays: every ray goes through a pixel of a camera, and all pixels are equally
- * likely. */
+ * likely; and given_rays, whose rays the host gives. */
+#include "certify/rays.h"
 #include "certify/rays_inputs.h"
 
 #define STEPS 40u
@@ -405,10 +406,75 @@ static void test_known_depths(struct gpu_device *device)
     }
 }
 
+/* ---- given rays ------------------------------------------------------------------------------ */
+
+/* Makes rays from random origins and directions, between random distances or without limits. */
+static void make_given_rays(const struct Config *config, struct Ray *rays, uint32_t count)
+{
+    struct random random = {81};
+    for (uint32_t r = 0; r < count; r++) {
+        double direction[3];
+        random_direction(&random, direction);
+        memset(&rays[r], 0xa5, sizeof rays[r]);
+        for (int i = 0; i < 3; i++) {
+            rays[r].origin[i] = (float)random_between(&random, -2, 3);
+            rays[r].direction[i] = (float)direction[i];
+        }
+        rays[r].step = r % 3 ? (float)random_between(&random, 0, 2) : config->near_distance;
+        rays[r].last =
+            r % 4 ? rays[r].step + (float)random_between(&random, 0, 3) : config->far_distance;
+        rays[r].time = (float)r / (float)count;
+    }
+}
+
+static void check_given_rays(struct gpu_device *device, enum vkn_contraction contraction)
+{
+    enum { COUNT = 700 };
+    static struct Ray given[COUNT];
+    struct fixture fixture = fixture_configure(
+        device, (struct vkn_config){.scene = {.aabb_scale = 2, .contraction = contraction},
+                                    .batch.max_rays = 1000});
+    make_given_rays(&fixture.config, given, COUNT);
+    fixture_allocate(&fixture, 1, 1);
+    fixture_poison(&fixture, BIND_RAYS);
+    fixture_poison(&fixture, BIND_RESULTS);
+    check_ok(gpu_upload(device, &fixture.buffers[BIND_RAYS], 0, given, sizeof given));
+    fixture_run(&fixture, "given_rays", (struct Push){.c = COUNT}, fixture_groups(&fixture, COUNT));
+    struct Ray *rays = fixture_read(&fixture, BIND_RAYS);
+    struct RayResult *results = fixture_read(&fixture, BIND_RESULTS);
+    for (uint32_t r = 0; r < COUNT; r++) {
+        const struct Ray *ray = &rays[r];
+        const double limits[2] = {given[r].step, given[r].last};
+        double origin[3], direction[3];
+        for (int i = 0; i < 3; i++) {
+            origin[i] = given[r].origin[i];
+            direction[i] = given[r].direction[i];
+        }
+        check_ray_span(ray, origin, direction, limits, &fixture.config, fixture_contracts(&fixture),
+                       0.5, 0.5, r);
+        struct Ray kept = given[r];
+        kept.step = ray->step;
+        kept.last = ray->last;
+        check_memory(ray, &kept, sizeof kept);
+        check_fresh_result(&results[r]);
+    }
+    check_poisoned(rays, COUNT * sizeof *rays / 4, fixture.config.ray_capacity * sizeof *rays / 4);
+    free(rays);
+    free(results);
+    fixture_destroy(&fixture);
+}
+
+static void test_given_rays(struct gpu_device *device)
+{
+    check_given_rays(device, VKN_CONTRACTION_NONE);
+    check_given_rays(device, VKN_CONTRACTION_CUBE);
+}
+
 static const struct certify_test tests[] = {
     TEST(test_pixels),     TEST(test_cone),       TEST(test_backgrounds),
     TEST(test_jitter),     TEST(test_repeats),    TEST(test_ignored_pixels),
     TEST(test_some_views), TEST(test_strip),      TEST(test_nothing_counts),
     TEST(test_curriculum), TEST(test_near_start), TEST(test_known_depths),
+    TEST(test_given_rays),
 };
 const struct certify_part certify_rays = {"rays", tests, BASE_COUNT(tests)};

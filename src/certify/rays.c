@@ -5,8 +5,8 @@ void check_camera_ray(const struct Ray *ray, const struct scene_camera *camera, 
                       const struct Config *config, bool contracted, double jitter_from,
                       double jitter_to, size_t index)
 {
-    struct reference_stepping stepping = reference_stepping(config, contracted);
-    double origin[3], direction[3], span[2], forward = 0;
+    const double limits[2] = {config->near_distance, config->far_distance};
+    double origin[3], direction[3], forward = 0;
     scene_camera_ray(camera, x, y, origin, direction);
     for (int i = 0; i < 3; i++) {
         check_close(ray->origin[i], origin[i], 1e-6, 1, "origin of ray", index);
@@ -14,13 +14,23 @@ void check_camera_ray(const struct Ray *ray, const struct scene_camera *camera, 
         forward -= direction[i] * camera->pose[4 * i + 2];
     }
     check_close(ray->distance_scale, forward, 3e-6, 1, "cosine of ray", index);
+    check_ray_span(ray, origin, direction, limits, config, contracted, jitter_from, jitter_to,
+                   index);
+}
+
+void check_ray_span(const struct Ray *ray, const double origin[3], const double direction[3],
+                    const double limits[2], const struct Config *config, bool contracted,
+                    double jitter_from, double jitter_to, size_t index)
+{
+    struct reference_stepping stepping = reference_stepping(config, contracted);
+    double span[2];
     bool hits = reference_cube(origin, direction, config->aabb_scale, span) || contracted;
     if (contracted) {
-        span[0] = config->near_distance;
-        span[1] = config->far_distance;
+        span[0] = limits[0];
+        span[1] = limits[1];
     }
-    span[1] = fmin(span[1], config->far_distance);
-    double start = fmax(span[0], config->near_distance);
+    span[1] = fmin(span[1], limits[1]);
+    double start = fmax(span[0], limits[0]);
     if (!hits || span[1] < start + 1e-4) {
         if (!hits || span[1] < start - 1e-4) /* closer cases depend on rounding */
             check_that(ray->last == -1.0f);

@@ -10,6 +10,11 @@ void check_camera_ray(const struct Ray *ray, const struct scene_camera *camera, 
                       const struct Config *config, bool contracted, double jitter_from,
                       double jitter_to, size_t index);
 
+/* Checks first and last step of a ray between the distances `limits`. */
+void check_ray_span(const struct Ray *ray, const double origin[3], const double direction[3],
+                    const double limits[2], const struct Config *config, bool contracted,
+                    double jitter_from, double jitter_to, size_t index);
+
 /* Checks the ray's position in an image of width x height pixels. */
 void check_ray_position(const struct Ray *ray, double width, double height, double x, double y,
                         size_t index);

@@ -10,6 +10,8 @@
 #define MARCH_SAMPLES           64u /* samples of a ray in a march iteration, at least */
 #define RENDER_NORMAL_PIPELINES 3u
 
+struct render_query; /* query.c */
+
 /* Renders the field of a checkpoint or of a trainer in batches of rays. A batch is marched in
  * iterations: each takes up to march_samples samples of every ray, evaluates the field at the
  * samples and composites their colours. */
@@ -41,6 +43,8 @@ struct vkn_renderer {
     uint32_t march_samples; /* most samples of a ray in a march iteration */
     struct gpu_pipeline *generate_view_rays, *sample_view_rays, *composite_view, *finish_pixels,
         *round_parameters;
+    struct gpu_pipeline *given_rays;                  /* NULL until rays are given */
+    struct render_query *query;                       /* NULL until points are queried */
     struct gpu_pipeline *pack_occupancy;              /* NULL: the model has no occupancy grid */
     struct gpu_pipeline *forward[RENDER_MAX_FORWARD]; /* the field's forward passes */
     render_evaluate_samples *evaluate; /* set by render_set_evaluator; NULL: the field has passes */
@@ -72,6 +76,24 @@ vkn_status render_enable_points(struct vkn_renderer *r);
 /* Creates pipelines with workgroups of PASS_LOCAL_SIZE for the renderer's backend. */
 vkn_status render_create_passes(struct vkn_renderer *r, const struct field_pass_request *passes,
                                 size_t count);
+/* Destroys what vkn_renderer_query has made; accepts NULL. */
+void render_query_destroy(struct render_query **query);
+/* Allocates the maps of a picture, [height][width], with normals if `normals`. */
+vkn_status render_allocate_picture(struct vkn_picture *picture, uint32_t width, uint32_t height,
+                                   bool normals);
+/* Prepares for calls of render_given_rays. */
+vkn_status render_begin_rays(struct vkn_renderer *r, enum vkn_background background);
+/* Renders up to Config.ray_capacity rays into the first `count` pixels of an allocated picture.
+ * `rays` have origin, direction and time in training space, and in `step` and `last` the nearest
+ * and the farthest distance of samples. */
+vkn_status render_given_rays(struct vkn_renderer *r, const struct Ray *rays, uint32_t count,
+                             struct vkn_picture *picture);
+/* Reads the parameters of a picture for the function `what`, and lets the next pictures be as they
+ * say, until render_end_params, which must be called after failures too. */
+vkn_status render_begin_params(vkn_renderer *renderer, const char *what,
+                               const struct vkn_picture_params *given,
+                               struct vkn_picture_params *params, enum vkn_background *background);
+void render_end_params(vkn_renderer *renderer);
 /* Uploads the camera that rays are generated for. */
 vkn_status render_upload_camera(struct vkn_renderer *r, const struct scene_camera *camera);
 /* Uploads the configuration constants of the field and of the coarse field. */

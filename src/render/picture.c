@@ -51,6 +51,28 @@ void render_unpremultiply(struct vkn_picture *picture)
     }
 }
 
+vkn_status render_begin_params(vkn_renderer *renderer, const char *what,
+                               const struct vkn_picture_params *given,
+                               struct vkn_picture_params *params, enum vkn_background *background)
+{
+    BASE_TRY(BASE_READ(what, vkn_picture_params, given, params, supersample));
+    BASE_TRY(
+        base_check_choice(what, "background", (unsigned)params->background, VKN_BACKGROUND_BLACK));
+    const struct scene_box box =
+        scene_box_of(params->crop, params->crop + 3, params->crop_rotation);
+    *background = params->transparent
+                      ? VKN_BACKGROUND_BLACK
+                      : render_background(params->background, vkn_renderer_config(renderer));
+    BASE_TRY(render_set_exposure(renderer, params->exposure));
+    return render_crop(renderer, &box);
+}
+
+void render_end_params(vkn_renderer *renderer)
+{
+    render_crop(renderer, &(const struct scene_box){0});
+    render_set_exposure(renderer, 0);
+}
+
 vkn_status vkn_render(vkn_renderer *renderer, const struct vkn_camera *camera,
                       const struct vkn_picture_params *given, struct vkn_picture **picture)
 {
@@ -60,25 +82,17 @@ vkn_status vkn_render(vkn_renderer *renderer, const struct vkn_camera *camera,
     BASE_NEED(renderer);
     BASE_NEED(camera);
     BASE_USE(gpu_guard(renderer->device), renderer);
-    struct vkn_picture_params own, *params = &own;
-    BASE_TRY(BASE_READ(__func__, vkn_picture_params, given, params, supersample));
-    BASE_CHOICE(params, background, VKN_BACKGROUND_BLACK);
     const struct vkn_config *config = vkn_renderer_config(renderer);
     struct scene_camera view;
     BASE_TRY(scene_camera_from_public(camera, config->scene.scale, config->scene.offset, &view));
     struct vkn_picture made;
-    const struct scene_box box =
-        scene_box_of(params->crop, params->crop + 3, params->crop_rotation);
-    enum vkn_background background =
-        params->transparent ? VKN_BACKGROUND_BLACK : render_background(params->background, config);
-    vkn_status status = render_set_exposure(renderer, params->exposure);
+    struct vkn_picture_params params;
+    enum vkn_background background;
+    vkn_status status = render_begin_params(renderer, __func__, given, &params, &background);
     if (status == VKN_OK)
-        status = render_crop(renderer, &box);
-    if (status == VKN_OK)
-        status = render_picture(renderer, &view, background, params->supersample, &made);
-    render_crop(renderer, &(const struct scene_box){0});
-    render_set_exposure(renderer, 0);
-    if (status == VKN_OK && params->transparent)
+        status = render_picture(renderer, &view, background, params.supersample, &made);
+    render_end_params(renderer);
+    if (status == VKN_OK && params.transparent)
         render_unpremultiply(&made);
     return status == VKN_OK ? move_to_caller(&made, picture) : status;
 }

@@ -23,6 +23,9 @@ struct step_outliers;
  * PASS_LOCAL_SIZE. `pipelines`: [RENDER_MAX_PIPELINES]. Returns the number of pipelines. */
 size_t render_list_pipelines(const struct setup *setup, struct field_pass_request *pipelines);
 
+/* Returns the guard of the renderer's device, for calls that use the renderer. */
+struct base_guard *render_guard(vkn_renderer *renderer);
+
 /* ---- a picture ----------------------------------------------------------------------------- */
 
 /* Renders a picture as vkn_render does, from a camera in training space. The caller frees what

@@ -247,7 +247,7 @@ static vkn_status crop_to_object(struct run_opened *opened, struct vkn_export_pa
     BASE_TRY(render_find_object(opened->renderer, opened->scene, opened->progress,
                                 params->job->stop, params->crop_low, params->crop_high, &problem));
     if (problem) {
-        base_log(BASE_LOG_INFO, "%s: exporting everything, since %s", params->run, problem);
+        base_log(BASE_LOG_INFO, "%s: exporting everything, since %s", opened->scene->path, problem);
         return VKN_OK;
     }
     result->has_object = true;
@@ -261,7 +261,7 @@ static vkn_status choose_time(const struct vkn_export_params *params, struct run
 {
     if (params->has_time)
         return run_set_time(opened, params->time);
-    if (!opened->scene->dynamic)
+    if (!opened->scene->dynamic || !params->run)
         return VKN_OK;
     base_log(BASE_LOG_INFO, "%s: its frames have times: exporting time 0", opened->scene->path);
     return vkn_renderer_set_time(opened->renderer, 0.0);
@@ -303,27 +303,77 @@ static void choose_unit(const struct vkn_export_params *params, const struct vkn
         result->origin[i] *= result->unit_length;
 }
 
+/* Reads and checks the parameters of the public function `what`, and clears its result. */
+static vkn_status begin(const char *what, const struct vkn_export_params *given,
+                        struct vkn_export_params *params, struct vkn_job *job,
+                        struct vkn_export_result *result)
+{
+    const struct vkn_export_result none = {0}, *made = &none;
+    BASE_TRY(BASE_FILL(vkn_export_result, made, result, gpu_memory_bytes));
+    BASE_TRY(BASE_READ(what, vkn_export_params, given, params, seed));
+    BASE_TRY(check_choices(what, params));
+    BASE_TRY(run_read_job(&params->job, job));
+    return check_params(params);
+}
+
+static vkn_status export_opened(struct vkn_export_params *params, struct run_opened *opened,
+                                double began, struct vkn_export_result *result)
+{
+    struct vkn_export_result none = {0}, *made = &none;
+    choose_unit(params, opened->scene, made);
+    vkn_status status = export_files(params, opened, made);
+    made->seconds = base_seconds() - began;
+    BASE_TRY(BASE_FILL(vkn_export_result, made, result, gpu_memory_bytes));
+    return status;
+}
+
 vkn_status vkn_run_export(const struct vkn_export_params *given, struct vkn_export_result *result)
 {
     BASE_C_LOCALE;
-    struct vkn_export_params own, *params = &own;
-    struct vkn_export_result none = {0}, *made = &none;
-    struct vkn_job job;
     BASE_NEED(result);
-    BASE_TRY(BASE_FILL(vkn_export_result, made, result, gpu_memory_bytes));
-    BASE_TRY(BASE_READ(__func__, vkn_export_params, given, params, seed));
-    BASE_TRY(check_choices(__func__, params));
-    BASE_TRY(run_read_job(&params->job, &job));
-    double began = base_seconds();
+    struct vkn_export_params params;
+    struct vkn_job job;
     struct run_opened opened;
-    BASE_TRY(check_params(params));
-    BASE_TRY(
-        run_open(&job, params->run, params->scene, params->format, params->precision, &opened));
-    choose_unit(params, opened.scene, made);
-    vkn_status status = export_files(params, &opened, made);
+    double began = base_seconds();
+    BASE_TRY(begin(__func__, given, &params, &job, result));
+    BASE_TRY(run_open(&job, params.run, params.scene, params.format, params.precision, &opened));
+    vkn_status status = export_opened(&params, &opened, began, result);
     run_close(&opened);
-    made->seconds = base_seconds() - began;
-    BASE_TRY(BASE_FILL(vkn_export_result, made, result, gpu_memory_bytes));
+    return status;
+}
+
+/* Refuses members that only a run has a use for. */
+static vkn_status check_run_members(const char *what, const struct vkn_export_params *params)
+{
+    const char *member = params->run         ? "run"
+                         : params->scene     ? "scene"
+                         : params->format    ? "format"
+                         : params->precision ? "precision"
+                         : params->masks     ? "masks"
+                                             : NULL;
+    return member
+               ? base_fail(VKN_BAD_INPUT, "%s: %s: only of use with vkn_run_export", what, member)
+               : VKN_OK;
+}
+
+vkn_status vkn_renderer_export(vkn_renderer *renderer, vkn_scene *scene,
+                               const struct vkn_export_params *given,
+                               struct vkn_export_result *result)
+{
+    BASE_C_LOCALE;
+    BASE_NEED(renderer);
+    BASE_NEED(scene);
+    BASE_NEED(result);
+    BASE_USE(render_guard(renderer), renderer);
+    struct vkn_export_params params;
+    struct vkn_job job;
+    struct run_opened opened = {.renderer = renderer, .scene = scene};
+    double began = base_seconds();
+    BASE_TRY(begin(__func__, given, &params, &job, result));
+    BASE_TRY(check_run_members(__func__, &params));
+    BASE_TRY(report_progress_begin(&job, 0, 0, &opened.progress));
+    vkn_status status = export_opened(&params, &opened, began, result);
+    report_progress_end(&opened.progress);
     return status;
 }
 

@@ -213,11 +213,17 @@ double scene_round_number(double number, const double offset[3])
     return scene_needs_double(offset) ? number : (double)(float)number;
 }
 
+void scene_position_from_public(const double position[3], double scale, const double offset[3],
+                                double result[3])
+{
+    for (int i = 0; i < 3; i++)
+        result[i] =
+            position[i] * scene_round_number(scale, offset) + scene_round_number(offset[i], offset);
+}
+
 void scene_to_training(const struct vkn_scene *scene, const double position[3], double result[3])
 {
-    double scale = scene_round_number(scene->scale, scene->offset);
-    for (int i = 0; i < 3; i++)
-        result[i] = position[i] * scale + scene_round_number(scene->offset[i], scene->offset);
+    scene_position_from_public(position, scene->scale, scene->offset, result);
 }
 
 void camera_set_pose(const struct vkn_scene *scene, const double pose[12],

@@ -109,6 +109,23 @@ vkn_status vkn_scene_camera(const vkn_scene *scene, enum vkn_split split, size_t
     return BASE_FILL(vkn_camera, found, camera, pose);
 }
 
+vkn_status vkn_scene_orbit_camera(const vkn_scene *scene, uint32_t view, uint32_t count,
+                                  struct vkn_camera *camera)
+{
+    BASE_C_LOCALE;
+    BASE_NEED(scene);
+    BASE_NEED(camera);
+    BASE_TRY(base_check_range(__func__, "count", count, 1, SCENE_MAX_FRAMES));
+    BASE_TRY(base_check_range(__func__, "view", view, 0, (double)count - 1));
+    struct scene_camera *cameras = NULL;
+    BASE_TRY(scene_orbit(scene, count, &cameras));
+    const struct vkn_camera converted =
+        scene_camera_to_public(&cameras[view], scene->scale, scene->offset);
+    const struct vkn_camera *found = &converted;
+    free(cameras);
+    return BASE_FILL(vkn_camera, found, camera, pose);
+}
+
 /* ---- cameras --------------------------------------------------------------------------------- */
 
 struct vkn_camera scene_camera_to_public(const struct scene_camera *camera, double scale,
@@ -232,10 +249,11 @@ vkn_status scene_camera_from_public(const struct vkn_camera *given, double scale
         camera->distortion[i] = (float)lens_coefficient(&read, i);
     for (size_t i = 0; i < 12; i++)
         camera->pose[i] = (float)read.pose[i];
+    const double position[3] = {read.pose[3], read.pose[7], read.pose[11]};
+    double converted[3];
+    scene_position_from_public(position, scale, offset, converted);
     for (size_t row = 0; row < 3; row++)
-        camera->pose[4 * row + 3] =
-            (float)(read.pose[4 * row + 3] * scene_round_number(scale, offset) +
-                    scene_round_number(offset[row], offset));
+        camera->pose[4 * row + 3] = (float)converted[row];
     return VKN_OK;
 }
 

@@ -311,6 +311,9 @@ vkn_status scene_find_split(const vkn_scene *scene, enum vkn_split split,
 /* Like scene_find_split; also checks that the split has this view. */
 vkn_status scene_find_view(const vkn_scene *scene, enum vkn_split split, size_t view,
                            enum scene_split_name *name);
+/* Converts a position from dataset space to training space. */
+void scene_position_from_public(const double position[3], double scale, const double offset[3],
+                                double result[3]);
 /* Converts a public camera (dataset space) to training space. Returns VKN_BAD_INPUT, with a message
  * that names the field, for an invalid camera. */
 vkn_status scene_camera_from_public(const struct vkn_camera *given, double scale,

@@ -257,6 +257,11 @@ vkn_status step_upload_views(const struct step *step, const char *path,
 const struct gpu_buffer *step_saved(const struct step *step, const struct saved_buffer *saved);
 /* Recomputes the occupancy bits from the cells and the threshold of the state. */
 vkn_status step_pack_occupancy(struct step *step);
+/* Read and replace the occupancy grid for the public function `what` (occupancy.c); see
+ * vkn_trainer_occupancy. */
+vkn_status step_read_occupancy(struct step *step, const char *what, struct vkn_occupancy *given);
+vkn_status step_write_occupancy(struct step *step, const char *what,
+                                const struct vkn_occupancy *given);
 /* Recomputes the f16 copies of uploaded parameters. */
 vkn_status step_round_parameters(struct step *step);
 /* Size of a text that names the first values which are not finite. */

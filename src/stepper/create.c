@@ -1,4 +1,5 @@
 /* Creates and destroys steppers, which take training steps of a field that the caller evaluates. */
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,6 +52,12 @@ static vkn_status create_setup(const struct vkn_stepper *s, const struct vkn_con
                         ? constants->ray_capacity
                         : constants->sample_capacity;
     constants->cells_per_chunk = rows / 64 * 64;
+    setup->specialization.values[SPEC_RAY_WEIGHTS] = 1;
+    for (int i = 0; i < 3; i++) { /* rays of the caller's are not cropped */
+        constants->crop_low[i] = -FLT_MAX;
+        constants->crop_high[i] = FLT_MAX;
+        constants->crop_axes[4 * i] = 1;
+    }
     /* If the configuration has no `steps`, the caller's loop decides when the training ends. */
     if (given->steps == 0) {
         constants->total_steps = UINT32_MAX;
@@ -94,7 +101,8 @@ static vkn_status create_listing(struct vkn_stepper *s)
         const char *name;
         struct gpu_pipeline **pipeline;
     } pipelines[] = {{"list_samples", &s->list_samples},
-                     {"import_densities", &s->import_densities}};
+                     {"import_densities", &s->import_densities},
+                     {"given_rays", &s->given_rays}};
     for (size_t i = 0; i < BASE_COUNT(pipelines); i++) {
         const struct gpu_pipeline_options options = {.name = pipelines[i].name,
                                                      .local_size = PASS_LOCAL_SIZE,
@@ -111,21 +119,25 @@ static vkn_status create_listing(struct vkn_stepper *s)
 
 #define STATE_WORD(member) offsetof(struct State, member), sizeof(uint32_t)
 
-/* Records the passes from rays to listed samples. Counts all samples as live until the stepper
- * composites, so that the ray count also adapts for callers that composite by themselves. */
-static vkn_status record_sampling(struct vkn_stepper *s)
+void stepper_record_listing(struct vkn_stepper *s, struct gpu_recording *recording)
 {
     const struct gpu_buffer *state = &s->step.buffers.at[BIND_STATE], *listed = &s->listing.listed;
+    listing_record(&s->listing, recording, s->list_samples, LIST_STEP, 0,
+                   s->step.setup.constants.forward_groups);
+    gpu_record_barrier(recording);
+    gpu_record_copy(recording, listed, offsetof(struct ListSummary, samples), state,
+                    STATE_WORD(live_count));
+    gpu_record_copy(recording, listed, offsetof(struct ListSummary, rays_in_loss), state,
+                    STATE_WORD(live_rays));
+}
+
+/* Records the passes from rays to listed samples. */
+static vkn_status record_sampling(struct vkn_stepper *s)
+{
     BASE_TRY(gpu_record_begin(s->device, "sampling", 0, &s->sampling));
     gpu_record_barrier(s->sampling);
     step_record_part(&s->step, s->sampling, ANY_STEP, NULL, "composite");
-    listing_record(&s->listing, s->sampling, s->list_samples, LIST_STEP, 0,
-                   s->step.setup.constants.forward_groups);
-    gpu_record_barrier(s->sampling);
-    gpu_record_copy(s->sampling, listed, offsetof(struct ListSummary, samples), state,
-                    STATE_WORD(live_count));
-    gpu_record_copy(s->sampling, listed, offsetof(struct ListSummary, rays_in_loss), state,
-                    STATE_WORD(live_rays));
+    stepper_record_listing(s, s->sampling);
     return gpu_record_end(s->sampling);
 }
 
@@ -207,6 +219,7 @@ void vkn_stepper_destroy(vkn_stepper **stepper)
     gpu_arena_destroy(&s->arena);
     gpu_pipeline_destroy(&s->list_samples);
     gpu_pipeline_destroy(&s->import_densities);
+    gpu_pipeline_destroy(&s->given_rays);
     stream_destroy(&s->stream);
     step_destroy(&s->step);
     scene_close(&s->scene);

@@ -114,3 +114,22 @@ vkn_status vkn_stepper_update_grid(vkn_stepper *stepper, vkn_density_fn *density
     BASE_TRY(stepper_run(s, "occupancy threshold", record_threshold, 0));
     return step_pack_occupancy(&s->step);
 }
+
+vkn_status vkn_stepper_occupancy(vkn_stepper *stepper, struct vkn_occupancy *grid)
+{
+    BASE_C_LOCALE;
+    BASE_NEED(stepper);
+    BASE_NEED(grid);
+    BASE_USE(gpu_guard(stepper->device), NULL);
+    return step_read_occupancy(&stepper->step, __func__, grid);
+}
+
+vkn_status vkn_stepper_set_occupancy(vkn_stepper *stepper, const struct vkn_occupancy *grid)
+{
+    BASE_C_LOCALE;
+    BASE_NEED(stepper);
+    BASE_NEED(grid);
+    BASE_USE(gpu_guard(stepper->device), stepper);
+    stepper->sampled = false;
+    return step_write_occupancy(&stepper->step, __func__, grid);
+}

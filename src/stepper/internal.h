@@ -50,7 +50,7 @@ struct vkn_stepper {
     struct stream *stream; /* NULL: no images are streamed */
     uint64_t steps;        /* number of steps begun */
     bool sampled;          /* `listing` holds the step's samples, not composited yet */
-    struct gpu_pipeline *list_samples, *import_densities;
+    struct gpu_pipeline *list_samples, *import_densities, *given_rays;
     struct listing listing, viewed; /* of the step; of pictures, created when needed */
     struct gpu_arena *arena;
     struct gpu_buffer gradients; /* [sample][r, g, b, density] f32 */
@@ -68,6 +68,13 @@ typedef void stepper_recorder(struct vkn_stepper *s, struct gpu_recording *recor
 /* Runs the commands that `record` adds to a new command buffer, and waits. */
 vkn_status stepper_run(struct vkn_stepper *s, const char *name, stepper_recorder *record,
                        uint32_t number);
+/* Fails unless the configuration has another step. */
+vkn_status stepper_check_steps(const struct vkn_stepper *s, const char *what);
+/* Records the listing of a step's samples. Counts all samples as live until the stepper composites,
+ * so that the ray count also adapts for callers that composite by themselves. */
+void stepper_record_listing(struct vkn_stepper *s, struct gpu_recording *recording);
+/* Reads what was listed. */
+void stepper_read_listing(struct vkn_stepper *s);
 /* Returns the status of the caller's function, with an error message if it has failed. */
 vkn_status stepper_check_callback(const char *call, const char *function, vkn_status status);
 

@@ -20,6 +20,23 @@ vkn_status stepper_check_callback(const char *call, const char *function, vkn_st
                      (int)status);
 }
 
+vkn_status stepper_check_steps(const struct vkn_stepper *s, const char *what)
+{
+    if (s->steps < s->step.setup.constants.total_steps)
+        return VKN_OK;
+    return base_fail(VKN_BAD_INPUT, "%s: all %llu steps of the configuration have been taken", what,
+                     (unsigned long long)s->steps);
+}
+
+void stepper_read_listing(struct vkn_stepper *s)
+{
+    const struct ListSummary *listed = listing_read(&s->listing);
+    s->listing.samples.step = s->steps = listed->step;
+    s->listing.samples.learning_rate = listed->learning_rate;
+    s->listing.samples.rays_in_loss = listed->rays_in_loss;
+    s->sampled = true;
+}
+
 static vkn_status run_again(struct gpu_recording *recording)
 {
     BASE_TRY(gpu_submit(recording));
@@ -35,20 +52,22 @@ vkn_status vkn_stepper_sample(vkn_stepper *stepper, const struct vkn_samples **s
     BASE_USE(gpu_guard(s->device), s);
     *samples = NULL;
     s->sampled = false;
-    if (s->steps >= s->step.setup.constants.total_steps)
-        return base_fail(VKN_BAD_INPUT,
-                         "vkn_stepper_sample: all %llu steps of the configuration have been taken",
-                         (unsigned long long)s->steps);
+    BASE_TRY(stepper_check_steps(s, __func__));
     if (s->stream)
         BASE_TRY(stream_advance(s->stream, s->steps, 0.0));
     BASE_TRY(run_again(s->sampling));
-    const struct ListSummary *listed = listing_read(&s->listing);
-    s->listing.samples.step = s->steps = listed->step;
-    s->listing.samples.learning_rate = listed->learning_rate;
-    s->listing.samples.rays_in_loss = listed->rays_in_loss;
-    s->sampled = true;
+    stepper_read_listing(s);
     *samples = &s->listing.samples;
     return VKN_OK;
+}
+
+vkn_status vkn_stepper_set_loss_scale(vkn_stepper *stepper, float scale)
+{
+    BASE_NEED(stepper);
+    BASE_USE(gpu_guard(stepper->device), stepper);
+    BASE_TRY(base_check_range(__func__, "scale", (double)scale, 0x1p-24, 0x1p24));
+    return gpu_upload(stepper->device, &stepper->step.buffers.at[BIND_STATE],
+                      offsetof(struct State, loss_scale), &scale, sizeof scale);
 }
 
 static void record_no_gradients(struct vkn_stepper *s, struct gpu_recording *recording,

@@ -198,8 +198,7 @@ static vkn_status check_optimizer(const vkn_trainer *trainer, const char *path,
         path, config_optimizer_names[kind], config_optimizer_names[now]);
 }
 
-/* Resets the gradient monitor, whose statistics belong to the replaced weights. */
-static void restart_monitor(vkn_trainer *trainer, uint32_t skipped_steps)
+void train_restart_monitor(vkn_trainer *trainer, uint32_t skipped_steps)
 {
     monitor_begin(&trainer->monitor, &trainer->step.setup.constants, skipped_steps,
                   trainer->monitor.convergence.constant_error);
@@ -217,7 +216,7 @@ static vkn_status resume_state(vkn_trainer *trainer, const char *path,
     trainer->steps_done = state.step;
     trainer->images_current = false;
     trainer->rate_cuts = state.rate_cuts;
-    restart_monitor(trainer, state.skipped_steps);
+    train_restart_monitor(trainer, state.skipped_steps);
     return gpu_upload(trainer->device, buffer, 0, &state, sizeof state);
 }
 
@@ -267,7 +266,7 @@ vkn_status vkn_trainer_init(vkn_trainer *trainer, const char *checkpoint)
     vkn_status status = upload_tensors(trainer, checkpoint, file, true);
     safetensors_close(&file);
     if (status == VKN_OK)
-        restart_monitor(trainer, trainer->monitor.skips.state_skipped);
+        train_restart_monitor(trainer, trainer->monitor.skips.state_skipped);
     /* Until the grid's first update, the uploaded values decide which cells are occupied. */
     return status == VKN_OK ? step_pack_occupancy(&trainer->step) : status;
 }

@@ -47,6 +47,10 @@ struct vkn_trainer {
  * the reason, the first buffer that is not finite, and what to change (diverged.c). */
 vkn_status train_end_early(struct vkn_trainer *trainer);
 
+/* Resets the gradient monitor, whose statistics belong to the replaced weights. `skipped_steps`: of
+ * the state. */
+void train_restart_monitor(vkn_trainer *trainer, uint32_t skipped_steps);
+
 /* Returns the share of the time limit in `seconds`; 0 without a limit and in deterministic runs. */
 static inline double trainer_time_progress(const struct vkn_trainer *t, double seconds)
 {
