@@ -568,6 +568,9 @@ class Steps(unittest.TestCase):
             stepper.set_loss_scale(0)
         with self.assertRaisesRegex(vknerf.BadInput, r"weights: shape \(3,\), needed is \(1,\)"):
             stepper.sample_rays([[0, 0, 0]], [[0, 0, 1]], weights=[1, 2, 3])
+        marched = stepper.sample_rays([[0.5, 0.5, 0]], [[0, 0, 1]], nearest=None, farthest=[0.2])
+        self.assertTrue(marched.rays == 1 and (marched.distances <= 0.2).all())
+        self.assertEqual(repr(stepper), "Stepper()")
         with self.assertRaisesRegex(vknerf.BadInput, "weight is no parameter of rays"):
             stepper.sample_rays([[0, 0, 0]], [[0, 0, 1]], weight=[1])
         grid = stepper.occupancy()
