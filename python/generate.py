@@ -208,6 +208,8 @@ class Generator:
             return None
         names = {re.sub(plural, singular, member.name) + "_count"
                  for plural, singular in (("$", ""), ("s$", ""), ("es$", ""), ("ies$", "y"))}
+        if isinstance(node.type, c_ast.TypeDecl) and self.types.named(node.type)[0] == "struct":
+            names.add("count")
         return next((other.name for other in members if other.name in names), None)
 
     def find_values(self):
@@ -353,7 +355,7 @@ class Generator:
         print("from ctypes import CFUNCTYPE, POINTER")
         print("from ctypes import " + ", ".join(sorted({*BASIC.values(), "c_char_p", "c_void_p"} - {"None"})))
         print("from dataclasses import dataclass, field\nfrom typing import Any, cast\n")
-        print("from ._base import Choice, Progress, Report, Settings, Structure, Value, run_job")
+        print("from ._base import Choice, Structure, Value\nfrom ._calls import Progress, Report, Settings, run_job")
         for name, enumeration in self.types.enumerations.items():
             self.print_enumeration(name, enumeration)
         for name, structure in self.types.structures.items():

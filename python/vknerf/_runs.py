@@ -7,9 +7,10 @@ import os
 from typing import Any, Optional
 
 from . import _generated as c
-from ._base import check, encode, lib, make_config, take_text, value_of
+from ._base import check, encode, lib, take_text, value_of
+from ._calls import make_config
 from ._generated import RunState
-from ._objects import Path, read_config
+from ._scene import Path, read_config
 
 
 def demo_scene() -> str:

@@ -3,13 +3,15 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from typing import Any, Optional, Union
+from typing import Any, Optional, Union, cast
 
 from . import _generated as c
-from ._base import (Call, Closing, Handle, Settings, check_names, fill, lib, make_config, members_of,
-                    value_of, view)
+from ._base import check_names, fill, lib, members_of, set_array, value_of, view
+from ._calls import Call, Closing, Handle, Settings, make_config
 from ._generated import AdamResult
-from ._objects import Array, Context, Path, Picture, Scene, default_context, new_picture, picture_parameters, read_config
+from ._scene import (Array, Context, Path, Picture, Scene, default_context, new_picture, picture_parameters,
+                     read_config)
+from ._training import WithOccupancy
 
 # Elements of the arrays of struct vkn_samples and struct vkn_composited: type, shape, by sample or by ray.
 SAMPLE_ARRAYS: dict[str, tuple[Any, tuple[int, ...], str]] = {
@@ -78,7 +80,7 @@ class Composited:
 Field = Callable[[Samples], object]
 
 
-class Stepper(Closing):
+class Stepper(WithOccupancy):
     """Rays, samples, occupancy grid, compositing and its gradients for a field of the caller.
 
         for step in range(1000):
@@ -102,6 +104,8 @@ class Stepper(Closing):
             self._handle = Handle(self.context._guard, "vkn_stepper_destroy", "vkn_stepper_create",
                                   self.context._pointer, self.scene._pointer, config.pointer, ctypes.byref(raw))
 
+    _kind = "stepper"
+
     @property
     def settings(self) -> dict[str, Any]:
         """The effective configuration."""
@@ -114,6 +118,29 @@ class Stepper(Closing):
             self._guard.call(lib.vkn_stepper_sample, self._pointer, ctypes.byref(raw))
             self._samples = Samples(raw.contents, self._handle)
         return self._samples
+
+    def sample_rays(self, origins: Array, directions: Array, **arrays: Optional[Array]) -> Samples:
+        """Begins a step with the caller's rays, in training space. Further arrays are the members of struct
+        vkn_stepper_rays: nearest, farthest, times, targets, backgrounds, weights by ray; t_starts and t_ends by sample,
+        with ranges."""
+        raw, keep = c.vkn_stepper_rays(), []  # type: Any, list[Any]
+        check_names(arrays, raw, "rays", "size", "count", "sample_count")
+        raw.count = len(origins)
+        raw.sample_count = 0 if arrays.get("t_starts") is None else len(cast(Array, arrays["t_starts"]))
+        widths = {"origins": 3, "directions": 3, "targets": 4, "backgrounds": 3, "ranges": 2}
+        given: dict[str, Optional[Array]] = {"origins": origins, "directions": directions, **arrays}
+        for name, array in given.items():
+            count = raw.sample_count if name in ("t_starts", "t_ends") else raw.count
+            set_array(raw, name, array, (count, widths[name]) if name in widths else (count,), keep)
+        samples = ctypes.POINTER(c.vkn_samples)()
+        with self._guard:
+            self._guard.call(lib.vkn_stepper_sample_rays, self._pointer, ctypes.byref(raw), ctypes.byref(samples))
+            self._samples = Samples(samples.contents, self._handle)
+        return self._samples
+
+    def set_loss_scale(self, scale: float) -> None:
+        """Sets the factor of all later gradients, by which the caller divides before the optimiser's step."""
+        self._guard.call(lib.vkn_stepper_set_loss_scale, self._pointer, scale)
 
     def composite(self) -> Composited:
         """Composites the samples of `sample`: the loss, and its gradients by the samples' values."""

@@ -2,6 +2,7 @@
 """tests/python/package.py: tests the installed Python package with a small training of the bundled scene."""
 import ctypes
 import gc
+import json
 import logging
 import math
 import os
@@ -77,13 +78,13 @@ class Values(unittest.TestCase):
     def test_texts(self):
         with self.assertRaises(vknerf.Error):
             vknerf._base.take_text(None)
-        version = vknerf._base.VERSION
+        version = vknerf._bind.VERSION
         try:
-            vknerf._base.VERSION = "99.0.0"
+            vknerf._bind.VERSION = "99.0.0"
             with self.assertRaisesRegex(ImportError, "the library is version .*, this package is for 99.0.0"):
-                vknerf._base.bind()
+                vknerf._bind.bind()
         finally:
-            vknerf._base.VERSION = version
+            vknerf._bind.VERSION = version
 
 
 class Scenes(unittest.TestCase):
@@ -98,6 +99,26 @@ class Scenes(unittest.TestCase):
         self.assertIsNone(picture.depth)
         self.assertAlmostEqual(numpy.linalg.norm(scene.look().up), 1)
         self.assertEqual(vknerf.scene_info(vknerf.demo_scene(), downscale=4)["downscale"], 4)
+
+    def test_orbit(self):
+        scene = vknerf.Scene(vknerf.demo_scene(), DOWNSCALED)
+        cameras, look = scene.orbit(4), scene.look()
+        self.assertEqual(len(cameras), 4)
+        for camera in cameras:
+            to_point = numpy.array(look.point) - camera.pose[:, 3]
+            numpy.testing.assert_allclose(-camera.pose[:, 2], to_point / numpy.linalg.norm(to_point), atol=1e-4)
+        with self.assertRaisesRegex(vknerf.BadInput, "count: 0 is not from 1"):
+            scene.orbit(0)
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "path.json")
+            frames = [{"transform_matrix": numpy.vstack([camera.pose, [0, 0, 0, 1]]).tolist()} for camera in cameras]
+            with open(file, "w", encoding="utf-8") as text:
+                json.dump({"camera_angle_x": 0.5, "frames": frames}, text)
+            path = scene.path(file)
+            self.assertEqual(len(path.cameras), 4)
+            numpy.testing.assert_allclose(path.cameras[3].pose, cameras[3].pose, atol=1e-6)
+            with self.assertRaisesRegex(vknerf.BadInput, "nothing.json"):
+                scene.path(os.path.join(folder, "nothing.json"))
 
     def test_errors(self):
         with self.assertRaisesRegex(vknerf.BadInput, "^/nowhere: No such file or directory$"):
@@ -316,6 +337,74 @@ class Trainings(unittest.TestCase):
         with self.assertRaisesRegex(vknerf.BadInput, "time"):
             renderer.set_time(2)
 
+    def test_rays_are_those_of_pictures(self):
+        renderer, camera = self.trainer.renderer(), self.scene.camera(0)
+        picture = renderer.render(camera, background="white")
+        y, x = numpy.mgrid[:camera.height, :camera.width] + 0.5
+        local = numpy.stack([(x - camera.center_x) / camera.focal_x, (camera.center_y - y) / camera.focal_y,
+                             numpy.full_like(x, -1)], axis=2)
+        directions = local @ camera.pose[:, :3].T
+        rays = renderer.rays(camera.pose[:, 3], directions, background="white")
+        numpy.testing.assert_allclose(rays.colors, picture.color, atol=2e-3)
+        numpy.testing.assert_allclose(rays.opacities, picture.opacity, atol=2e-3)
+        numpy.testing.assert_allclose(rays.depths, picture.depth * numpy.linalg.norm(local, axis=2), rtol=1e-2)
+        self.assertIsNone(rays.normals)
+        nothing = renderer.rays(camera.pose[:, 3], directions, nearest=0, farthest=0.01)
+        numpy.testing.assert_array_equal(nothing.opacities, 0)
+        for wrong, message in ((lambda: renderer.rays([0, 0, 0], [1, 2]), r"directions: shape \(2,\) does not end with 3"),
+                               (lambda: renderer.rays([0, 0, 0], directions, nearest=[1, 2, 3]), "nearest: shape"),
+                               (lambda: renderer.rays([0, 0, 0], directions, normals=True), "normals"),
+                               (lambda: renderer.rays([0, 0, 0], directions, times="late"), "times: not an array"),
+                               (lambda: renderer.rays([0, 0, 0], [0, 0, 0]), "directions")):
+            with self.assertRaisesRegex(vknerf.BadInput, message):
+                wrong()
+        renderer.enable_normals()
+        self.assertEqual(renderer.rays(camera.pose[:, 3], directions[16], normals=True).normals.shape, (32, 3))
+
+    def test_field_at_points(self):
+        renderer, look = self.trainer.renderer(), self.scene.look()
+        points = numpy.array(look.point) + numpy.random.default_rng(1).normal(0, 0.3, (4, 5, 3))
+        densities, colors = renderer.query(points)
+        self.assertEqual((densities.shape, densities.dtype, colors), ((4, 5), numpy.float32, None))
+        again, colors = renderer.query(points, [0, 0, 1])
+        numpy.testing.assert_array_equal(again, densities)
+        self.assertGreater(densities.max(), 0)
+        self.assertTrue((colors.shape, colors.min() >= 0, colors.max() <= 1), ((4, 5, 3), True, True))
+        self.assertEqual(renderer.query(numpy.array(look.point) + 1000)[0], 0)
+        self.assertEqual(renderer.query(numpy.empty((0, 3)))[0].shape, (0,))
+        with self.assertRaisesRegex(vknerf.BadInput, "positions: shape"):
+            renderer.query(3)
+
+    def test_weights_and_occupancy(self):
+        tensors, grid = self.trainer.tensors(), self.trainer.occupancy()
+        self.assertEqual(list(tensors), ["params", "average"])
+        self.assertEqual(grid.values.shape, (grid.time_bins, grid.cascades, 16, 16, 16))
+        self.assertEqual(grid.occupied.dtype, bool)
+        other = vknerf.Trainer(self.scene, SMALL)
+        for name, values in tensors.items():
+            other.set_tensor(name, values)
+        other.set_occupancy(grid)
+        numpy.testing.assert_array_equal(self.render(other.renderer()).color, self.render().color)
+        numpy.testing.assert_array_equal(other.occupancy().values, grid.values)
+        with self.assertRaisesRegex(vknerf.BadInput, "no such tensor|unknown|nothing"):
+            other.set_tensor("nothing", tensors["params"])
+        with self.assertRaisesRegex(vknerf.BadInput, str(tensors["params"].size)):
+            other.set_tensor("params", numpy.zeros(3))
+        grid.values = grid.values[..., :3]
+        with self.assertRaisesRegex(vknerf.BadInput, "values: shape .*, needed is"):
+            other.set_occupancy(grid)
+
+    def test_export_of_a_training(self):
+        mesh, seen = os.path.join(self.folder.name, "mesh.ply"), []
+        result = self.trainer.renderer().export(self.scene, mesh=mesh, resolution=16, threshold=1,
+                                                progress=lambda *event: seen.append(event))
+        self.assertEqual(max(result.voxels), 16)
+        self.assertTrue(seen and os.path.getsize(mesh))
+        with self.assertRaisesRegex(vknerf.BadInput, "mash is no parameter of an export: "):
+            self.trainer.renderer().export(self.scene, mash=mesh)
+        with self.assertRaisesRegex(vknerf.BadInput, "run"):
+            self.trainer.renderer().export(self.scene, run="run", mesh=mesh)
+
     def test_other_threads_wait(self):
         trainer, seen = vknerf.Trainer(self.scene, SMALL, steps=100000), []
         trainer.run(16)
@@ -458,6 +547,36 @@ class Steps(unittest.TestCase):
         stepper.close()
         gc.collect()
         numpy.testing.assert_array_equal(positions, before)
+
+    def test_own_rays(self):
+        scene = vknerf.Scene(vknerf.demo_scene(), DOWNSCALED)
+        stepper = vknerf.Stepper(scene, {"batch.samples": 1024, "batch.max_rays": 256, "march.resolution": 16})
+        rays = {"targets": [[1, 0, 0, 1]] * 2, "backgrounds": numpy.zeros((2, 3)), "weights": [1, 0],
+                "t_starts": [0.1, 0.2, 0.1], "t_ends": [0.2, 0.3, 0.2], "ranges": [[0, 2], [2, 1]]}
+        gradients = []
+        for scale in (1, 8):
+            stepper.set_loss_scale(scale)
+            samples = stepper.sample_rays([[0.5, 0.5, 0]] * 2, [[0, 0, 2]] * 2, **rays)
+            self.assertEqual((samples.rays, samples.count), (2, 3))
+            numpy.testing.assert_allclose(samples.positions[:, 2], [0.15, 0.25, 0.15], atol=1e-6)
+            numpy.testing.assert_allclose(samples.widths, 0.1, atol=1e-6)
+            samples.values[:] = [0.5, 0.5, 0.5, 2]
+            gradients.append(stepper.composite().gradients.copy())
+        self.assertTrue(gradients[0][:2].any() and not gradients[0][2].any())
+        numpy.testing.assert_allclose(gradients[1], 8 * gradients[0], rtol=1e-5)
+        with self.assertRaisesRegex(vknerf.BadInput, "scale"):
+            stepper.set_loss_scale(0)
+        with self.assertRaisesRegex(vknerf.BadInput, r"weights: shape \(3,\), needed is \(1,\)"):
+            stepper.sample_rays([[0, 0, 0]], [[0, 0, 1]], weights=[1, 2, 3])
+        marched = stepper.sample_rays([[0.5, 0.5, 0]], [[0, 0, 1]], nearest=None, farthest=[0.2])
+        self.assertTrue(marched.rays == 1 and (marched.distances <= 0.2).all())
+        self.assertEqual(repr(stepper), "Stepper()")
+        with self.assertRaisesRegex(vknerf.BadInput, "weight is no parameter of rays"):
+            stepper.sample_rays([[0, 0, 0]], [[0, 0, 1]], weight=[1])
+        grid = stepper.occupancy()
+        grid.values[:], grid.threshold = 0, 0.5
+        stepper.set_occupancy(grid)
+        self.assertFalse(stepper.occupancy().occupied.any())
 
     def test_failing_fields(self):
         scene = vknerf.Scene(vknerf.demo_scene(), DOWNSCALED)

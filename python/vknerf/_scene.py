@@ -1,4 +1,4 @@
-"""Devices, scenes, trainings, pictures: the objects of the library as Python classes."""
+"""Devices, cameras, pictures and scenes."""
 from __future__ import annotations
 
 import ctypes
@@ -6,17 +6,17 @@ import json
 import operator
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Optional, Union, cast
+from typing import Any, Optional, Union
 
 import numpy
 import numpy.typing
 
 from . import _generated as c
-from ._base import (BadInput, Call, Closing, Guard, Handle, Progress, Settings, check, check_names, decode, encode, error_of,
-                    fill, lib, make_config, members_of, take_text, value_of, view)
-from ._generated import Background, Backend, Images, Map, PassTime, Precision, SceneLook, Split, TrainStats
+from ._base import BadInput, check, check_names, decode, encode, fill, lib, members_of, take_text, value_of, view
+from ._calls import Closing, Guard, Handle, Progress, Settings, make_config
+from ._generated import Background, Map, SceneLook, Split
 
 Array = numpy.typing.NDArray[Any]
 Path = Union[str, "os.PathLike[str]"]
@@ -255,6 +255,25 @@ class Scene(Closing):
         self._guard.call(lib.vkn_scene_find_look, self._pointer, ctypes.byref(raw))
         return value_of(raw)  # type: ignore[no-any-return]
 
+    def orbit(self, count: int) -> list[Camera]:
+        """Returns the cameras of `vknerf render --orbit`: evenly spaced on a circle around the focus point."""
+        cameras = []
+        for view in range(checked_steps(count, "count")):
+            raw = c.vkn_camera()
+            self._guard.call(lib.vkn_scene_orbit_camera, self._pointer, view, count, ctypes.byref(raw))
+            cameras.append(value_of(raw))
+        return cameras
+
+    def path(self, file: Path, dataparser: Optional[Path] = None) -> c.CameraPath:
+        """Returns the cameras of a camera path, one per frame. `dataparser`: dataparser_transforms.json, for a path of
+        nerfstudio; None: the one beside the path, if any."""
+        raw = c.vkn_camera_path()
+        self._guard.call(lib.vkn_scene_read_path, self._pointer, encode(file),
+                         None if dataparser is None else encode(dataparser), ctypes.byref(raw))
+        path = value_of(raw)
+        lib.vkn_free(raw.cameras)
+        return path  # type: ignore[no-any-return]
+
     def __repr__(self) -> str:
         if self._handle is None:
             return "Scene(closed)"
@@ -282,193 +301,14 @@ def to_rgba(image: Any, index: int) -> Any:
     return pixels
 
 
-class Trainer(Closing):
-    """A field in training.
-
-        with vknerf.Trainer("captures/fox", steps=2000) as trainer:
-            for stats in trainer.train():
-                print(stats.step, stats.psnr)
-            trainer.save("fox.safetensors")
-    """
-
-    def __init__(self, scene: Union[Scene, Path], settings: Settings = None, *, context: Optional[Context] = None,
-                 **more: Any) -> None:
-        """Decodes the training images, copies them to the device and initialises the field. Settings are those of
-        `settings` and of the keyword arguments; a scene that was opened keeps its own settings scene.*."""
-        self.context = context or default_context()
-        self.scene = scene if isinstance(scene, Scene) else Scene(scene, settings, **more)
-        config = make_config(settings, more)
-        with self.scene._guard:
-            self._handle = Handle(self.context._guard, "vkn_trainer_destroy", "vkn_trainer_create",
-                                  self.context._pointer, self.scene._pointer, config.pointer)
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The effective configuration, with all defaults resolved."""
-        return read_config(lib.vkn_trainer_config(self._pointer))
-
-    @property
-    def backend(self) -> Backend:
-        """Precision and kernels, and why they were chosen."""
-        return value_of(lib.vkn_trainer_backend(self._pointer).contents)  # type: ignore[no-any-return]
-
-    @property
-    def step(self) -> int:
-        """Number of finished steps."""
-        return int(lib.vkn_trainer_step(self._pointer))
-
-    @property
-    def seconds(self) -> float:
-        """Training time over all resumes."""
-        return float(lib.vkn_trainer_seconds(self._pointer))
-
-    @property
-    def finished(self) -> bool:
-        """Whether a limit of the configuration is reached."""
-        return bool(lib.vkn_trainer_finished(self._pointer))
-
-    def images(self) -> Images:
-        """Returns statistics of the training images."""
-        raw = c.vkn_images()
-        self._guard.call(lib.vkn_trainer_images, self._pointer, ctypes.byref(raw))
-        return value_of(raw)  # type: ignore[no-any-return]
-
-    def pass_times(self) -> list[PassTime]:
-        """Returns the mean time of each pass per step; empty on devices without timestamps."""
-        with self._guard:
-            count = lib.vkn_trainer_pass_times(self._pointer, None, 0)
-            times = (c.vkn_pass_time * count)()
-            count = min(count, lib.vkn_trainer_pass_times(self._pointer, times, count))
-            return [value_of(item) for item in times[:count]]
-
-    def run(self, steps: Optional[int] = None, *, seconds: float = 0, report_seconds: float = 0.5,
-            report: Optional[Callable[[TrainStats], object]] = None) -> Optional[TrainStats]:
-        """Trains `steps` more steps, for `seconds`, or until a limit of the configuration. Returns the last
-        statistics; None if a limit was reached before.
-
-        `report` receives statistics while the device is busy: it must not use objects of the device. Ctrl-C raises
-        KeyboardInterrupt once the steps under way are finished; the training may then be continued or saved.
-        """
-        call, last = Call(self._guard), []  # type: Call, list[TrainStats]
-        raw = c.vkn_train_run()
-        raw.seconds, raw.report_seconds = seconds, report_seconds
-        raw.stop = ctypes.pointer(call.stop)
-
-        def on_report(unused: Any, stats: Any) -> None:
-            last[:] = [value_of(stats.contents)]
-            if report:
-                report(last[0])
-
-        with self._guard:
-            if steps is not None:
-                raw.until_step = self.step + checked_steps(steps)
-            raw.report = call.callback(members_of(raw)["report"], on_report)
-            call.check(lib.vkn_trainer_run, self._pointer, ctypes.byref(raw))
-        return last[0] if last else None
-
-    def train(self, steps: Optional[int] = None, *, seconds: Optional[float] = None, every: Optional[int] = None,
-              report_seconds: float = 0.5) -> Iterator[TrainStats]:
-        """Trains while it is iterated: `steps` more steps, for `seconds`, or until a limit of the configuration.
-
-        Yields statistics after `every` steps, or about every `report_seconds`. The trainer is idle between two of
-        them: the loop may render, save, or end.
-        """
-        until = None if steps is None else self.step + checked_steps(steps)
-        end = None if seconds is None else self.seconds + seconds
-        while not self.finished and (until is None or self.step < until) and (end is None or self.seconds < end):
-            left = None if until is None else until - self.step
-            if every is not None:
-                left = checked_steps(every) if left is None else min(left, checked_steps(every))
-            yield cast(TrainStats, self.run(left, seconds=0 if every else report_seconds, report_seconds=1e9))
-
-    def resume(self, checkpoint: Path) -> None:
-        """Loads the whole state of a checkpoint: training continues as if it had not stopped."""
-        self._call("vkn_trainer_resume", encode(checkpoint))
-
-    def init(self, checkpoint: Path) -> None:
-        """Loads only parameters and occupancy grid of a checkpoint, for another scene or schedule."""
-        self._call("vkn_trainer_init", encode(checkpoint))
-
-    def save(self, checkpoint: Path) -> None:
-        """Writes a checkpoint of the whole state."""
-        self._call("vkn_trainer_save", encode(checkpoint))
-
-    def renderer(self) -> Renderer:
-        """Returns a renderer of the field as it is, and becomes."""
-        return Renderer(self)
-
-    def _call(self, function: str, *arguments: Any) -> None:
-        self._guard.call(getattr(lib, function), self._pointer, *arguments)
-
-    def __repr__(self) -> str:
-        return f"Trainer(step {self.step})" if self._handle else "Trainer(closed)"
-
-
-def checked_steps(steps: int) -> int:
+def checked_steps(steps: int, name: str = "steps") -> int:
     if not 0 < operator.index(steps) < 1 << 32:
-        raise BadInput(f"steps: {steps} is not from 1 to {(1 << 32) - 1}")
+        raise BadInput(f"{name}: {steps} is not from 1 to {(1 << 32) - 1}")
     return operator.index(steps)
 
 
 def read_config(config: Any) -> dict[str, Any]:
     return json.loads(take_text(lib.vkn_config_write_json(config)))  # type: ignore[no-any-return]
-
-
-class Renderer(Closing):
-    """A field with everything that rendering it needs: of a trainer, or of a checkpoint."""
-
-    def __init__(self, field: Union[Trainer, Path], *, precision: Union[Precision, str] = Precision.AUTO,
-                 context: Optional[Context] = None) -> None:
-        """`field` is a trainer, or the path of a checkpoint; precision and context are for checkpoints only."""
-        if isinstance(field, Trainer):
-            self.context = field.context
-            self._handle = Handle(field._guard, "vkn_renderer_destroy", "vkn_renderer_of_trainer", field._pointer)
-        else:
-            self.context = context or default_context()
-            self._handle = Handle(self.context._guard, "vkn_renderer_destroy", "vkn_renderer_open",
-                                  self.context._pointer, encode(field), Precision.parse(precision))
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The configuration of the training, with the renderer's precision."""
-        return read_config(lib.vkn_renderer_config(self._pointer))
-
-    @property
-    def scene_path(self) -> Optional[str]:
-        """Path of the scene at the time of training."""
-        return decode(lib.vkn_renderer_scene_path(self._pointer))
-
-    @property
-    def step(self) -> int:
-        """Number of steps that the field has been trained for."""
-        return int(lib.vkn_renderer_step(self._pointer))
-
-    def enable_normals(self) -> None:
-        """Adds normals to all pictures from now on."""
-        self._guard.call(lib.vkn_renderer_enable_normals, self._pointer)
-
-    def set_time(self, time: float) -> None:
-        """Sets the time, 0 to 1, at which a dynamic field is rendered from now on."""
-        self._guard.call(lib.vkn_renderer_set_time, self._pointer, time)
-
-    def camera(self, scene: Scene, view: int, split: Union[Split, str] = Split.DEFAULT) -> Camera:
-        """Returns the camera of a view as the training has refined it."""
-        raw = c.vkn_camera()
-        with scene._guard:
-            self._guard.call(lib.vkn_renderer_camera, self._pointer, scene._pointer, Split.parse(split), index_of(view),
-                             ctypes.byref(raw))
-        return value_of(raw)  # type: ignore[no-any-return]
-
-    def render(self, camera: c.Camera, **parameters: Any) -> Picture:
-        """Renders one view. Keyword arguments are the members of struct vkn_picture_params: background, supersample,
-        crop, transparent, exposure, crop_rotation."""
-        raw_camera, raw, keep = picture_parameters(camera, parameters)
-        picture = new_picture()
-        self._guard.call(lib.vkn_render, self._pointer, ctypes.byref(raw_camera), ctypes.byref(raw), ctypes.byref(picture))
-        return Picture(picture, bool(raw.transparent))
-
-    def __repr__(self) -> str:
-        return f"Renderer(step {self.step})" if self._handle else "Renderer(closed)"
 
 
 def picture_parameters(camera: c.Camera, parameters: Mapping[str, Any]) -> tuple[Any, Any, list[Any]]:
