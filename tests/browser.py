@@ -99,7 +99,10 @@ for (const element of document.querySelectorAll('h1, h2, h3, h4')) {
 for (const element of document.querySelectorAll('img')) if (!element.hasAttribute('alt')) say('no alt', element);
 for (const element of document.querySelectorAll('button, a[href], input:not([type=hidden]), select, [role=img], [role=region], [role=slider], [role=dialog], dialog[open], nav'))
     if (shown(element) && !named(element) && !(element instanceof HTMLInputElement && element.getAttribute('aria-label'))) say('no name', element);
-for (const element of document.querySelectorAll('th')) if (shown(element) && !element.scope && element.closest('table').tHead) say('no scope', element);
+for (const element of document.querySelectorAll('th')) {
+    if (shown(element) && !element.scope && element.closest('table').tHead) say('no scope', element);
+    if (shown(element) && !element.textContent.trim()) say('empty heading', element);
+}
 for (const element of document.querySelectorAll('[aria-controls], [aria-labelledby], [aria-describedby]'))
     for (const name of ['aria-controls', 'aria-labelledby', 'aria-describedby'])
         for (const id of (element.getAttribute(name) || '').split(' ').filter(Boolean))

@@ -124,7 +124,7 @@ function addPasses() {
   const column = (name, value, digits, unit = '') => ({ name, value, text: (pass) => fixed(value(pass), digits) + (Number.isFinite(value(pass)) ? unit : '') });
   const name = (pass) => text(pass, 'name') ?? 'unnamed', bound = (pass) => text(pass, 'bound') ?? '';
   const columns = [{ name: 'Pass', text: name, value: name },
-    { name: '', css: 'bars', text: (pass) => bar(share(pass) / largest, share(pass) * floor(pass) / ms(pass) / largest) },
+    { name: 'Of the largest', css: 'bars', text: (pass) => bar(share(pass) / largest, share(pass) * floor(pass) / ms(pass) / largest) },
     column('Share', (pass) => 100 * share(pass), 1, ' %'), column('Per step', ms, 3, ' ms'),
     ...(work ? [column('GFLOP/s', rate('flops'), 1), column('GB/s', rate('bytes'), 1), column('Gatomic/s', rate('atomics'), 2),
       column('Floor', floor, 3, ' ms'), column('× floor', (pass) => ms(pass) / floor(pass), 1), { name: 'Bound by', text: bound, value: bound, css: 'text' }] : [])];
@@ -154,7 +154,7 @@ function addMemory() {
     shown.push(...small);
   const largest = shown.reduce((most, { bytes }) => Math.max(most, bytes), 0), bytes = (buffer) => buffer.bytes;
   section('memory', 'Device memory by buffer', table('Memory', [{ name: 'Buffer', text: (b) => b.name, value: (b) => b.name },
-    { name: '', css: 'bars', text: (b) => bar(b.bytes / largest) },
+    { name: 'Of the largest', css: 'bars', text: (b) => bar(b.bytes / largest) },
     { name: 'Share', text: (b) => `${fixed(100 * b.bytes / total, 1)} %`, value: bytes },
     { name: 'Size', text: (b) => `${fixed(b.bytes / MIB, 3)} MiB`, value: bytes }], shown));
 }
