@@ -2,6 +2,7 @@
 """Tests the viewer's server: answers about runs and trainings, access control, attacks, and that a training is the
 same whether it is viewed or not. (test_viewer_page tests the page.)"""
 
+import glob
 import json
 import math
 import os
@@ -773,8 +774,24 @@ def check_missing(run, folder):
     assert done.returncode == 1 and done.stderr.count("\n") == 1 and "libmicrohttpd-dev" in done.stderr, done
 
 
+def own_libraries(folder):
+    """Puts a script before ffmpeg if the program is sanitized. Such a program has the tool root's libraries in its
+    environment, which the machine's programs can load only with the tool root's loader."""
+    loaders = glob.glob(os.path.join(os.environ.get("VKNERF_TOOL_ROOT", ""), "usr/lib*/**/ld-linux*"), recursive=True)
+    ffmpeg = shutil.which("ffmpeg")
+    if not (os.environ.get("VKNERF_SANITIZED") and loaders and ffmpeg):
+        return
+    os.mkdir(folder)
+    script = os.path.join(folder, "ffmpeg")
+    with open(script, "w", encoding="utf-8") as file:
+        file.write(f'#!{loaders[0]} /bin/sh\nunset LD_LIBRARY_PATH\nexec "{ffmpeg}" "$@"\n')
+    os.chmod(script, 0o755)
+    os.environ["PATH"] = folder + os.pathsep + os.environ["PATH"]
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
+        own_libraries(os.path.join(folder, "bin"))
         plain, watched = os.path.join(folder, "plain"), os.path.join(folder, "watched")
         began = time.monotonic()
 

@@ -155,15 +155,28 @@ static void add_seeds(struct base_text *page, const struct refinement *refinemen
 
 /* ---- data of the page's script --------------------------------------------------------------- */
 
+/* Without memory the data lacks the pair, which base_json_print reports. */
 static void add_pair(cJSON *object, const char *name, const double values[2])
 {
-    cJSON_AddItemToObject(object, name, cJSON_CreateDoubleArray(values, 2));
+    cJSON *pair = cJSON_CreateDoubleArray(values, 2);
+    if (!cJSON_AddItemToObject(object, name, pair))
+        cJSON_Delete(pair);
+}
+
+/* Appends an empty object and returns it; NULL without memory. */
+static cJSON *append_object(cJSON *list)
+{
+    cJSON *item = cJSON_CreateObject();
+    if (cJSON_AddItemToArray(list, item))
+        return item;
+    cJSON_Delete(item);
+    return NULL;
 }
 
 static void add_view_json(cJSON *list, const struct refinement *refinement, size_t index)
 {
     const struct report_refined_view *view = &refinement->shown->views[index];
-    cJSON *item = cJSON_CreateObject();
+    cJSON *item = append_object(list);
     cJSON_AddStringToObject(item, "image",
                             refinement_path(refinement->shown, index) + refinement->shared);
     if (view->split)
@@ -181,7 +194,6 @@ static void add_view_json(cJSON *list, const struct refinement *refinement, size
     cJSON_AddBoolToObject(item, "keeps", view->rolled_back);
     if (view->test_view)
         add_pair(item, "psnr", view->psnr);
-    cJSON_AddItemToArray(list, item);
 }
 
 /* Returns the data in the order of the table: first the views to look at, then by movement. */
@@ -194,11 +206,10 @@ static cJSON *make_data(const struct refinement *refinement)
     cJSON_AddNumberToObject(data, "noise", shown->noise);
     for (size_t i = 0; i < shown->seed_count; i++) {
         char name[32];
-        cJSON *item = cJSON_CreateObject();
+        cJSON *item = append_object(seeds);
         snprintf(name, sizeof(name), "seed %llu", (unsigned long long)shown->seeds[i].seed);
         cJSON_AddStringToObject(item, "name", name);
         add_pair(item, "psnr", shown->seeds[i].psnr);
-        cJSON_AddItemToArray(seeds, item);
     }
     for (int misfits = 1; misfits >= 0; misfits--)
         for (size_t i = 0; i < shown->view_count; i++)

@@ -247,7 +247,8 @@ static vkn_status crop_to_object(struct run_opened *opened, struct vkn_export_pa
     BASE_TRY(render_find_object(opened->renderer, opened->scene, opened->progress,
                                 params->job->stop, params->crop_low, params->crop_high, &problem));
     if (problem) {
-        base_log(BASE_LOG_INFO, "%s: exporting everything, since %s", opened->scene->path, problem);
+        base_log(BASE_LOG_INFO, "%s: exporting everything, since %s",
+                 params->run ? params->run : opened->scene->path, problem);
         return VKN_OK;
     }
     result->has_object = true;

@@ -240,8 +240,8 @@ struct task {
     char name[192];    /* of the result in the run folder: "videos/turn.mp4" */
     char folder[1024]; /* of the result */
     char what[64];     /* present work, or how the command has ended */
-    char message[256]; /* last line of the command's output */
-    char line[256];    /* of its output, being read */
+    char message[VIEWER_MESSAGE]; /* last line of the command's output */
+    char line[VIEWER_MESSAGE];    /* of its output, being read */
     size_t line_size;
     double share;          /* of the present work that is done */
     double began, seconds; /* viewer_now() at the begin; duration */
