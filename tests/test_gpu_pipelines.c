@@ -194,10 +194,19 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_shaders_slowly(VkDevice device, uin
     return driver_create_shaders(device, count, infos, allocator, shaders);
 }
 
+/* Counts reports that name the pipeline which is being compiled. */
+static void count_named(void *context, const char *what, size_t done, size_t total)
+{
+    if (strcmp(what, "compiling pipelines: gpu_test") == 0 && done == 0 && total == 1)
+        (*(size_t *)context)++;
+}
+
 /* A wait of more than a second for the compiler is reported. */
 static void test_report(void **state)
 {
     struct gpu_device *device = *state;
+    size_t named = 0;
+    const struct base_progress progress = device->progress;
     struct gpu_constants constants = {{[2] = 401}, 3};
     struct gpu_pipeline *pipeline = NULL;
     struct gpu_pipeline_request request = {
@@ -206,12 +215,15 @@ static void test_report(void **state)
     device->vk.vkCreateComputePipelines = create_slowly;
     driver_create_shaders = device->vk.vkCreateShadersEXT;
     device->vk.vkCreateShadersEXT = create_shaders_slowly;
+    device->progress = (struct base_progress){count_named, &named};
     struct capture capture = capture_begin();
     vkn_status status = gpu_pipelines_create(device, &request, 1);
     char *text = capture_end(&capture);
+    device->progress = progress;
     device->vk.vkCreateComputePipelines = driver_create;
     device->vk.vkCreateShadersEXT = driver_create_shaders;
     ok(status);
+    assert_true(named > 0);
     if (!strstr(text, ": compiling gpu_test (0 of 1 pipelines are ready)\n"))
         fail_msg("no message about the compilation: %s", text);
     free(text);

@@ -11,6 +11,7 @@ typedef struct vkn_context vkn_context;
 
 /* Receives the progress of a call: `done` of `total` items of the work `what` ("evaluating",
  * "decoding images", "compiling pipelines"); `total` 0: unknown. `what` is valid during the call.
+ * While pipelines are being compiled, their names follow: "compiling pipelines: rays, adam".
  * The thread that made the call runs the callback, which must return soon; functions of the library
  * that return a status refuse to be called by it, with VKN_BAD_INPUT. Counts of several kinds of
  * work may alternate, and a count need not reach its total. */

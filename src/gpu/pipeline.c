@@ -349,22 +349,29 @@ static vkn_status create_one(void *context, size_t index)
     return status;
 }
 
-/* Reports the count of pipelines, and logs which ones are being compiled: after one second, then
- * every ten seconds. */
+/* Prints the names of the pipelines that are being compiled, as many as fit. */
+static void print_compiled(const struct creation *creation, char *text, size_t size)
+{
+    text[0] = 0;
+    for (size_t i = 0, used = 0; i < creation->count && used < size; i++)
+        if (atomic_load(&creation->begun[i]) && !atomic_load(&creation->finished[i]))
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "",
+                                     creation->requests[i].options.name);
+}
+
+/* Reports the count of pipelines, and which ones are being compiled; logs both after one second,
+ * then every ten seconds. */
 static void report_progress(void *context, size_t finished)
 {
     struct creation *creation = context;
     double now = base_seconds();
-    base_progress_report(&creation->device->progress, "compiling pipelines", finished,
-                         creation->count);
+    char names[512], what[576];
+    print_compiled(creation, names, sizeof names);
+    snprintf(what, sizeof what, "compiling pipelines%s%s", names[0] ? ": " : "", names);
+    base_progress_report(&creation->device->progress, what, finished, creation->count);
     if (finished == creation->count || now - creation->start < 1 || now - creation->reported < 10)
         return;
     creation->reported = now;
-    char names[512] = "";
-    for (size_t i = 0, used = 0; i < creation->count && used < sizeof names; i++)
-        if (atomic_load(&creation->begun[i]) && !atomic_load(&creation->finished[i]))
-            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
-                                     creation->requests[i].options.name);
     base_log(BASE_LOG_INFO, "%s: compiling %s (%zu of %zu pipelines are ready)",
              creation->device->support.capabilities.name, names, finished, creation->count);
 }

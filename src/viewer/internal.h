@@ -219,7 +219,7 @@ enum viewer_state {
 
 /* Progress of work without frames: "loading images", 12 of 50. */
 struct activity {
-    char what[96]; /* "": unknown */
+    char what[256]; /* "": unknown */
     size_t done, total;
 };
 
