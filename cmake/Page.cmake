@@ -39,7 +39,7 @@ endfunction()
 function(vknerf_embed_viewer target)
     set(folder ${PROJECT_SOURCE_DIR}/src/viewer/page)
     set(scripts math app camera frames maps overlay input cameras photographs crop_box view_panel tasks path
-        gizmo path_panel exports training main)
+        gizmo path_panel exports surface training main)
     list(TRANSFORM scripts PREPEND ${folder}/)
     list(TRANSFORM scripts APPEND .js)
     set(page ${PROJECT_BINARY_DIR}/viewer/page.html)

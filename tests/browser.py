@@ -135,7 +135,7 @@ class Browser:
         else:
             self.close()
             raise RuntimeError('chromedriver did not start')
-        arguments = ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--hide-scrollbars',
+        arguments = ['--headless=new', '--no-sandbox', '--disable-gpu', '--enable-unsafe-swiftshader', '--disable-dev-shm-usage', '--hide-scrollbars',
                      '--disable-background-networking', '--no-first-run', '--disable-extensions',
                      f'--window-size={width},{height}', f'--user-data-dir={self.profile}/profile']
         try:
@@ -232,6 +232,16 @@ class Browser:
             sources.append({'type': 'pointer', 'id': f'{kind}{number}', 'parameters': {'pointerType': kind},
                             'actions': actions})
         self.call('/actions', {'actions': sources})
+
+    def hold(self, track):
+        """Drags by the mouse without releasing its button, which release() does."""
+        moves = [{'type': 'pointerMove', 'duration': 30, 'x': x, 'y': y} for x, y in track]
+        self.call('/actions', {'actions': [{'type': 'pointer', 'id': 'mouse0', 'parameters': {'pointerType': 'mouse'},
+                                            'actions': [moves[0], {'type': 'pointerDown', 'button': 0}] + moves[1:]}]})
+
+    def release(self):
+        """Releases all buttons and keys."""
+        self._send('DELETE', self.session + '/actions')
 
     def double_click(self, x, y):
         click = [{'type': 'pointerDown', 'button': 0}, {'type': 'pointerUp', 'button': 0}]

@@ -137,9 +137,9 @@ def coarsen(page):
 
 def quiet(page):
     """Checks that the browser has no complaints, such as errors or violations of the page's policy. Refused paths and
-    commands, about which the page asks or tells, are none."""
+    commands, about which the page asks or tells, and slow software instead of a GPU are none."""
     said = [line for line in page.log() if not line.startswith(('INFO', 'DEBUG')) and
-            not re.search('/api/(path|task).* status of 40[09]', line)]
+            not re.search('/api/(path|task).* status of 40[09]|GL Driver Message', line)]
     if said:
         fail(f'the console says: {said}')
 
@@ -278,8 +278,7 @@ def move_about(page):
     page.key('f')
     page.key('h')
     until(lambda: near(pose(page), home), 'home again')
-    page.call('/refresh')
-    until(lambda: '×' in text(page, 'readout'), 'a frame after loading again')
+    load_again(page)
     coarsen(page)
 
 
@@ -811,6 +810,81 @@ def export(page, run):
     page.click('#crop-on')
 
 
+def recolor(file, green):
+    """Gives all vertices of a PLY mesh with float coordinates a colour."""
+    with open(file, 'rb') as mesh:
+        head, _, data = mesh.read().partition(b'end_header\n')
+    data = bytearray(data)
+    for vertex in range(int(re.search(rb'element vertex (\d+)', head)[1])):
+        data[27 * vertex + 24:27 * vertex + 27] = green
+    with open(file, 'wb') as mesh:
+        mesh.write(head + b'end_header\n' + data)
+
+
+def load_again(page):
+    page.call('/refresh')
+    until(lambda: '×' in text(page, 'readout'), 'a frame after loading again')
+
+
+def draw_surface(page, run):
+    """Makes a surface for the moving camera, and checks by its colour when the page draws it, and where."""
+    progress('draw_surface')
+    file = os.path.join(run, 'exports', 'surface.ply')
+    panel(page, 'view')
+    page.click('#surface-on')
+    until(lambda: 'triangles' in text(page, 'surface-hint'), 'a surface')
+    page.click('#task-close')
+    with open(file, 'rb') as mesh:
+        whole = mesh.read()
+    with open(file, 'wb') as mesh:
+        mesh.write(whole[:-1])
+    load_again(page)
+    until(lambda: 'not a mesh' in text(page, 'notice'), 'a broken surface')
+    with open(file, 'wb') as mesh:
+        mesh.write(whole)
+    recolor(file, (0, 255, 0))
+    script = page.devtools('Page.addScriptToEvaluateOnNewDocument', source='''const get = HTMLCanvasElement.prototype.getContext;
+HTMLCanvasElement.prototype.getContext = function (kind, ...rest) { return kind === 'webgl2' ? null : get.call(this, kind, ...rest); };''')
+    load_again(page)
+    until(lambda: 'no WebGL 2' in text(page, 'notice'), 'a browser without WebGL')
+    page.devtools('Page.removeScriptToEvaluateOnNewDocument', identifier=script['identifier'])
+    load_again(page)
+    until(lambda: 'triangles' in text(page, 'surface-hint'), 'the surface after loading again')
+    page.key('\ue00c')
+
+    def green(picture):
+        return [i // 3 for i in range(0, len(picture), 3) if picture[i + 1] > picture[i] + 90 and picture[i + 1] > picture[i + 2] + 90]
+
+    def is_drawn():
+        return len(green(pixels(page, part=area))) > 20
+
+    area = [100, 0, 500, 500]
+    page.script("document.getElementById('resolution').add(new Option('many', '2.5'))")
+    panel(page, 'view')
+    choose(page, 'resolution', '2.5', 'change')  # so that pictures of the moving camera are coarse
+    page.key('\ue00c')
+    page.hold([(250, 250), (280, 250), (310, 255)])
+    until(is_drawn, 'the surface while the camera moves')
+    time.sleep(0.5)  # for a coarse picture of the camera where it is held
+    drawn = green(pixels(page, part=area))
+    page.release()
+    until(lambda: not is_drawn(), 'the rendered picture of the camera at rest')
+    picture = pixels(page, part=area)
+    rendered = [i // 3 for i in range(0, len(picture), 3) if min(picture[i:i + 3]) < 200]
+    common = len(set(drawn) & set(rendered))
+    if common < 0.9 * len(drawn) or common < 0.5 * len(rendered):
+        fail(f'the surface has {len(drawn)} pixels, the object {len(rendered)}, both {common}')
+    panel(page, 'view')
+    page.click('#surface-on')
+    page.key('\ue00c')
+    page.hold([(310, 255), (280, 250), (250, 250)])
+    time.sleep(0.5)
+    if is_drawn():
+        fail('the surface is drawn although it is off')
+    page.release()
+    coarsen(page)
+
+
 def exchange_files(page, folder, file):
     """Checks that downloads equal the page's path, files are loaded, and files that are no paths are refused."""
     page.devtools('Browser.setDownloadBehavior', behavior='allow', downloadPath=folder)
@@ -880,6 +954,7 @@ def check(page, work):
         pick_cameras(page, views)
         make_path(page, run, work)
         export(page, run)
+        draw_surface(page, run)
         check_looks(page)
         quiet(page)
         end_program(page, program)

@@ -1,12 +1,20 @@
-/* Answers /api/file: results of tasks. */
+/* Answers /api/file: lists and sends results of tasks. */
 #define _GNU_SOURCE
 #include "viewer/internal.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <cjson/cJSON.h>
+
+#define MOST_FILES 1000 /* in a list */
+
+static const char *const folders[] = {"videos", "exports"};
 
 /* Returns the content type that a browser may open; other files are saved. */
 static const char *type_of(const char *name)
@@ -22,11 +30,11 @@ static const char *type_of(const char *name)
 /* Returns the name in the folder if the path is a valid name in a folder of results; else NULL. */
 static const char *name_in_folder(const char *path)
 {
-    static const char *const folders[] = {"videos/", "exports/"};
     for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
         size_t length = strlen(folders[i]);
-        if (strncmp(path, folders[i], length) == 0 && !name_problem(path + length))
-            return path + length;
+        if (strncmp(path, folders[i], length) == 0 && path[length] == '/' &&
+            !name_problem(path + length + 1))
+            return path + length + 1;
     }
     return NULL;
 }
@@ -43,9 +51,45 @@ static int open_file(const struct viewer *viewer, const char *path, struct stat 
     return -1;
 }
 
+/* Appends the name and the size of a file that a page may have. */
+static void add_file(const struct viewer *viewer, cJSON *files, const char *folder,
+                     const char *name)
+{
+    struct stat found = {0};
+    char path[512];
+    bool fits = (size_t)snprintf(path, sizeof path, "%s/%s", folder, name) < sizeof path;
+    int descriptor = fits && !name_problem(name) ? open_file(viewer, path, &found) : -1;
+    if (descriptor < 0)
+        return;
+    close(descriptor);
+    cJSON *file = cJSON_CreateObject();
+    cJSON_AddStringToObject(file, "name", path);
+    cJSON_AddNumberToObject(file, "size", (double)found.st_size);
+    if (!cJSON_AddItemToArray(files, file))
+        cJSON_Delete(file);
+}
+
+static struct answer list_files(const struct viewer *viewer)
+{
+    cJSON *json = cJSON_CreateObject(), *files = cJSON_AddArrayToObject(json, "files");
+    for (size_t i = 0; viewer->folder && i < sizeof folders / sizeof folders[0]; i++) {
+        char *path = name_path(viewer, folders[i], "", "");
+        DIR *folder = path ? opendir(path) : NULL;
+        const struct dirent *entry = NULL;
+        while (folder && (entry = readdir(folder)) && cJSON_GetArraySize(files) < MOST_FILES)
+            add_file(viewer, files, folders[i], entry->d_name);
+        if (folder)
+            closedir(folder);
+        free(path);
+    }
+    return answer_json(200, json);
+}
+
 struct answer file_answer(const struct viewer *viewer, const char *path)
 {
-    const char *name = path && viewer->folder ? name_in_folder(path) : NULL;
+    if (!path)
+        return list_files(viewer);
+    const char *name = viewer->folder ? name_in_folder(path) : NULL;
     struct stat found = {0};
     int descriptor = name ? open_file(viewer, path, &found) : -1;
     if (descriptor < 0)

@@ -235,11 +235,11 @@ struct task {
     char kind[8];                    /* video, mesh, points, splats */
     char *arguments[TASK_ARGUMENTS]; /* malloc'd, as for execve */
     size_t argument_count;
-    char *command;     /* for users to copy */
-    char *file;        /* path of the result */
-    char name[192];    /* of the result in the run folder: "videos/turn.mp4" */
-    char folder[1024]; /* of the result */
-    char what[64];     /* present work, or how the command has ended */
+    char *command;                /* for users to copy */
+    char *file;                   /* path of the result */
+    char name[192];               /* of the result in the run folder: "videos/turn.mp4" */
+    char folder[1024];            /* of the result */
+    char what[64];                /* present work, or how the command has ended */
     char message[VIEWER_MESSAGE]; /* last line of the command's output */
     char line[VIEWER_MESSAGE];    /* of its output, being read */
     size_t line_size;
@@ -513,7 +513,7 @@ struct answer photo_answer(struct viewer *viewer, const struct photo_request *re
 /* Answers requests that save, delete and convert paths, and for the list of paths or a path. */
 struct answer path_answer(struct viewer *viewer, const char *body);
 struct answer path_read_answer(struct viewer *viewer, const char *name);
-/* Answers /api/file: a file that a task has made. `name`: "videos/turn.mp4". */
+/* Answers /api/file: a file that a task has made, "videos/turn.mp4"; without `name` their list. */
 struct answer file_answer(const struct viewer *viewer, const char *name);
 bool worker_start(struct viewer *viewer);
 void worker_stop(struct viewer *viewer);

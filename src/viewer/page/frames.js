@@ -3,7 +3,8 @@
 
 const STILL_MS = 160;   // ms without a change after which the camera is still
 const MAX_SIDE = 1920;  // most pixels of a request along the longer side
-let shown = null;       // {bitmap, camera, layout, key, refined}
+let shown = null;       // {bitmap, camera, layout, key, refined, still}
+let movingShare = 0;    // share of the requested width that the last picture of the moving camera has
 let outstanding = null; // {still, controller}
 let frameLoopRuns = false, failures = 0, ended = false, interruptPause = () => {};
 // As in the last answer of /api/state: whether a training goes on, whether no frames are rendered, the model's step.
@@ -46,7 +47,12 @@ async function receiveFrame(response, key, sent) {
     shown.bitmap.close();
   if (shown && shown.second)
     shown.second.close();
-  shown = { bitmap, second, camera: sent.camera, layout: sent.layout, key, refined: number('X-Refined'), step: number('X-Step') };
+  shown = {
+    bitmap, second, camera: sent.camera, layout: sent.layout, key, still: sent.still, refined: number('X-Refined'),
+    step: number('X-Step'),
+  };
+  if (!sent.still)
+    movingShare = width / sent.width;
   emit('frame', {
     width, height, step: number('X-Step'), ms: number('X-Milliseconds'),
   });
@@ -81,7 +87,7 @@ function noFrame(key, refinedShare) {
 
 async function requestFrame(parameters, key, still) {
   const begin = performance.now(), sent = {
-    camera: copyOf(camera), layout: { ...stage }, maps: parameters.second === 'none' ? 1 : 2,
+    camera: copyOf(camera), layout: { ...stage }, maps: parameters.second === 'none' ? 1 : 2, still, width: parameters.width,
   };
   outstanding = { still, controller: new AbortController() };
   try {
@@ -175,6 +181,8 @@ function drawPicture() {
   context.imageSmoothingQuality = 'high';
   context.drawImage(shown.bitmap, 0, 0, m ? shown.layout.W : W, m ? shown.layout.H : H);
   context.restore();
+  if (showsSurface())
+    context.drawImage(drawSurface(), 0, 0, W, H);
   drawSecond(context, m);
 }
 

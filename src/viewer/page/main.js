@@ -184,6 +184,8 @@ async function begin() {
   startPath();
   startExports();
   startTasks();
+  startSurface();
+  listResults();
   startPanels();
   startTraining();
   listenForInput();

@@ -3,6 +3,7 @@
 const TASK_MS = 400;        // between polls of a running command
 let task = { state: 'none' }, followed = false, closedTask = 0;
 const taskDone = [];        // called with each task that is done
+const listed = [];          // called with the names of all results, such as exports/object.glb
 
 const running = () => task.state === 'running';
 
@@ -119,6 +120,27 @@ function playTask() {
   $('player').showModal();
 }
 
+// ---- results ----
+
+function resultRow({ name, size }) {
+  const row = document.createElement('li'), link = document.createElement('a'), bytes = document.createElement('small');
+  link.href = address('/api/file', { name });
+  link.download = link.textContent = name.split('/').pop();
+  link.title = `Download ${name}`;
+  bytes.textContent = bytesText(size);
+  row.append(link, bytes);
+  return row;
+}
+
+// Lists the videos and exports of the run; runs without a folder have none.
+async function listResults() {
+  const { files } = await getJson('/api/file').catch(() => ({ files: [] }));
+  files.sort((a, b) => a.name.localeCompare(b.name));
+  $('results').replaceChildren(...files.map(resultRow));
+  $('results-title').hidden = files.length === 0;
+  listed.forEach((call) => call(files.map(({ name }) => name)));
+}
+
 function startTasks() {
   $('task-cancel').onclick = () => postJson('/api/task', { cancel: true }).catch(
     (error) => notice(`Not cancelled: ${error.message}`, 6000));
@@ -130,6 +152,7 @@ function startTasks() {
   $('task-play').onclick = playTask;
   $('task-copy').onclick = () => copyCommand('task-command');
   $('player').onclose = () => $('player-video').pause();
+  taskDone.push(listResults);
   getJson('/api/task').then((answer) => {
     task = answer;
     closedTask = running() ? 0 : task.number || 0;
