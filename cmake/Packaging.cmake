@@ -39,8 +39,9 @@ else()
 endif()
 
 install(DIRECTORY assets/ DESTINATION ${CMAKE_INSTALL_DATADIR}/vknerf/assets COMPONENT assets
-    PATTERN readme.png EXCLUDE PATTERN viewer.png EXCLUDE)
+    PATTERN readme.png EXCLUDE PATTERN viewer.png EXCLUDE PATTERN walkthrough EXCLUDE)
 install(FILES assets/readme.png assets/viewer.png DESTINATION ${CMAKE_INSTALL_DOCDIR}/assets COMPONENT documents)
+install(DIRECTORY assets/walkthrough DESTINATION ${CMAKE_INSTALL_DOCDIR}/assets COMPONENT documents)
 install(FILES README.md BENCHMARKS.md CONTRIBUTING.md CHANGELOG.md LICENSE
     DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documents OPTIONAL)
 install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documents)

@@ -47,8 +47,9 @@ bool viewer_is_busy(const struct viewer *viewer, char text[VIEWER_MESSAGE])
     if (viewer->ending)
         snprintf(text, VIEWER_MESSAGE, "the program is ending");
     else if (activity->what[0] && activity->total > 0)
-        snprintf(text, VIEWER_MESSAGE, "%s %zu/%zu", activity->what, activity->done,
-                 activity->total);
+        snprintf(text, VIEWER_MESSAGE, "%.*s %zu/%zu%s", (int)strcspn(activity->what, ":"),
+                 activity->what, activity->done, activity->total,
+                 activity->what + strcspn(activity->what, ":")); /* "pipelines 3/17: names" */
     else if (activity->what[0])
         snprintf(text, VIEWER_MESSAGE, "%s", activity->what);
     else
