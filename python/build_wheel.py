@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""python/build_wheel.py LIBRARY FOLDER: packs the Python package with a built library (libvknerf.so.0 or vknerf.dll)
+"""python/build_wheel.py LIBRARY FOLDER: packs the Python package with a built library (libvknerf.so.0 or libvknerf.dll)
 into FOLDER/vknerf-VERSION-py3-none-PLATFORM.whl, and prints its path.
 
 On Linux the wheel contains the shared libraries that not every distribution has, under names of their own, so that no

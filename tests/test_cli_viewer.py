@@ -584,7 +584,7 @@ def check_tasks(viewer, run):
     code, answer = viewer.post("/api/task", {"start": "video", "name": "turn", "format": "gif", "crop": [-1, -1, -1, 1, 1, 1, 0, 0, 9]})
     assert code == 200 and viewer.post("/api/task", {"start": "mesh", "name": "a"})[0] == 409, answer
     task = finish(viewer)
-    if shutil.which("ffmpeg"):
+    if shutil.which("ffmpeg") and not WINDOWS:  # the program needs an ffmpeg for Windows there
         assert task["state"] == "done" and task["name"] == "videos/turn.gif" and task["share"] == 1, task
         code, headers, body = viewer.get("/api/file?name=" + quote(task["name"]))
         assert code == 200 and body[:4] == b"GIF8" and len(body) == task["size"] and "turn.gif" in headers["Content-Disposition"]
@@ -604,7 +604,8 @@ def check_tasks(viewer, run):
     for name in ("a b.ply.tmp.", ".hidden", "con"):
         with open(os.path.join(run, "exports", name), "wb"):
             pass
-    os.symlink("/etc/passwd", os.path.join(run, "exports/link.ply"))
+    if not WINDOWS:  # Wine shows programs the files to which links of Linux lead
+        os.symlink("/etc/passwd", os.path.join(run, "exports/link.ply"))
     assert {"name": "exports/a b.ply", "size": len(before)} in viewer.json("/api/file")["files"]
     names = [file["name"] for file in viewer.json("/api/file")["files"]]
     assert not [name for name in names if "tmp" in name or "hidden" in name or "con" in name or "link" in name], names

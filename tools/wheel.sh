@@ -1,6 +1,7 @@
 #!/bin/sh
-# tools/wheel.sh [--check [WHEEL]]
+# tools/wheel.sh [--windows | --check [WHEEL]]
 # Builds the Python package (docs/python.md) into build/wheels, as a wheel for pip. Installs missing build packages first.
+# --windows builds the wheel for Windows instead, from the DLL of tools/windows.sh.
 # --check then tests the built (or the named) wheel in a temporary bare system (tools/bare.sh; VKNERF_BARE_RELEASE names
 # another release than the machine's own): installs it by pip and runs the notebooks on the distribution's lavapipe. The
 # system has python3-pip, python3-numpy and mesa-vulkan-drivers, and no compiler. Needs root and debootstrap, and takes
@@ -11,21 +12,34 @@ set -eu
 
 answer_help "$@"
 check=no
+windows=no
 if [ "${1:-}" = --check ]; then
     check=yes
     shift
     command -v debootstrap >/dev/null || die "--check needs debootstrap: apt-get install debootstrap"
     [ "$(id -u)" = 0 ] || die "--check needs root rights"
-elif [ $# -gt 0 ]; then
+elif [ "${1:-}" = --windows ]; then
+    windows=yes
+    shift
+fi
+if [ $check = no ] && [ $# -gt 0 ]; then
     die "$1: unknown option"
 fi
 
 if [ $# -eq 0 ]; then
     "$source_dir/tools/setup.sh" --package
-    cmake --build "$build_dir" --target vknerf-shared >&2
-    rm -f "$build_dir"/wheels/*.whl
+    if [ $windows = yes ]; then
+        "$source_dir/tools/windows.sh"
+        library=$source_dir/build/windows/build/libvknerf.dll
+        platform=win
+    else
+        cmake --build "$build_dir" --target vknerf-shared >&2
+        library=$build_dir/libvknerf.so.0
+        platform=manylinux
+    fi
+    rm -f "$build_dir"/wheels/*-"$platform"_*.whl
     # The distribution's Python, which has pycparser.
-    wheel=$(/usr/bin/python3 "$source_dir/python/build_wheel.py" "$build_dir/libvknerf.so.0" "$build_dir/wheels")
+    wheel=$(/usr/bin/python3 "$source_dir/python/build_wheel.py" "$library" "$build_dir/wheels")
     echo "$wheel"
     set -- "$wheel"
 fi

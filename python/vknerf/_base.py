@@ -19,7 +19,7 @@ Pointer: Any = ctypes.POINTER(ctypes.c_int).__mro__[1]  # the base of all types 
 
 def load() -> Any:
     folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib")
-    name = "vknerf.dll" if sys.platform == "win32" else "libvknerf.so.0"
+    name = "libvknerf.dll" if sys.platform == "win32" else "libvknerf.so.0"
     path = os.environ.get("VKNERF_LIBRARY") or os.path.join(folder, name)
     try:
         return ctypes.CDLL(path)

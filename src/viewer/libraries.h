@@ -7,6 +7,9 @@
 #include <stdint.h>
 
 #include <microhttpd.h>
+/* Empty macros of Windows, whose headers microhttpd.h includes. */
+#undef near
+#undef far
 
 /* The functions that the viewer uses, as microhttpd.h declares them: NAME, result, parameters. */
 #define MHD_FUNCTIONS(X)                                                                     \

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""tests/python/layouts.py INCLUDE: tests that the structures of the package have the sizes and offsets of the C compiler,
-and that its enumerations and functions are those of the headers in INCLUDE."""
+"""tests/python/layouts.py INCLUDE [COMPILER [RUNNER]]: tests that the structures of the package have the sizes and offsets
+of the C compiler, whose programs RUNNER starts, and that its enumerations and functions are those of the headers in
+INCLUDE."""
 import ctypes
 import os
 import re
@@ -16,9 +17,9 @@ def structures():
             if isinstance(kind, type) and issubclass(kind, _base.Structure) and name.startswith("vkn_")}
 
 
-def enumerators(include):
+def enumerators(include, compiler):
     """Yields the C name and the Python member of all enumerators: names in C end with the member's."""
-    declared = subprocess.run(["cc", "-E", "-P", "-I", include, "-"], input="#include <vknerf/vknerf.h>\n", text=True,
+    declared = subprocess.run([compiler, "-E", "-P", "-I", include, "-"], input="#include <vknerf/vknerf.h>\n", text=True,
                               capture_output=True, check=True).stdout
     for name, body in re.findall(r"enum (vkn_\w+) \{([^}]*)\}", declared):
         kind = getattr(_generated, "".join(map(str.capitalize, name[4:].split("_"))))
@@ -27,7 +28,7 @@ def enumerators(include):
                                   key=lambda member: len(member.name))
 
 
-def expected(include):
+def expected(include, compiler):
     """Returns the lines that the compiler's program prints, and the program."""
     lines, program = [], ["#include <stdio.h>", "#include <stddef.h>", "#include <vknerf/vknerf.h>", "int main(void) {"]
 
@@ -42,20 +43,20 @@ def expected(include):
             field = getattr(kind, member)
             add(f"{name}.{member}", f"offsetof({c_name}, {member})", field.offset)
             add(f"{name}.{member} size", f"sizeof((({c_name} *)0)->{member})", field.size)
-    for enumerator, member in enumerators(include):
+    for enumerator, member in enumerators(include, compiler):
         add(enumerator, enumerator, int(member))
     return lines, "\n".join([*program, "return 0; }\n"])
 
 
-def main(include):
-    lines, program = expected(include)
+def main(include, compiler="cc", *runner):
+    lines, program = expected(include, compiler)
     assert len(lines) > 500, "hardly any structure was found"
     with tempfile.TemporaryDirectory() as folder:
-        source, binary = os.path.join(folder, "layouts.c"), os.path.join(folder, "layouts")
+        source, binary = os.path.join(folder, "layouts.c"), os.path.join(folder, "layouts.exe")
         with open(source, "w", encoding="utf-8") as file:
             file.write(program)
-        subprocess.run(["cc", "-I", include, source, "-o", binary], check=True)
-        printed = subprocess.run([binary], capture_output=True, text=True, check=True).stdout.splitlines()
+        subprocess.run([compiler, "-I", include, source, "-o", binary], check=True)
+        printed = subprocess.run([*runner, binary], capture_output=True, text=True, check=True).stdout.splitlines()
     wrong = [f"{line}, not as in Python: {own}" for own, line in zip(lines, printed) if own != line]
     assert not wrong and len(printed) == len(lines), "\n".join(wrong)
     declared = set()
@@ -67,4 +68,4 @@ def main(include):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -7,12 +7,13 @@ const exporting = { kind: 'mesh', name: 'object', resolution: 256, count: 100000
 let startedExport = null; // {key, units} of the running export
 let showKind;
 
-const recordsName = () => `vknerf exports ${scene.run}`;
+// Records of earlier exports of this run, and of the last exports of any run.
+const recordNames = () => [`vknerf exports ${scene.run}`, 'vknerf exports'];
 
-// Returns the records of earlier exports of this run: {kind.format: {units, size, seconds}}.
-function exportRecords() {
+// Returns the records of a name: {kind.format: {units, size, seconds}}.
+function exportRecords(name) {
   try {
-    return JSON.parse(localStorage.getItem(recordsName()) || '{}');
+    return JSON.parse(localStorage.getItem(name) || '{}');
   } catch {
     return {};
   }
@@ -31,7 +32,8 @@ const exportKey = () => `${exporting.kind}.${exportFormat()}${exporting.texture 
 
 // Returns sentences about size and time, with the way they are estimated.
 function estimate() {
-  const [x, y, z] = voxels(), units = exportUnits(), record = exportRecords()[exportKey()];
+  const [x, y, z] = voxels(), units = exportUnits();
+  const [own, other] = recordNames().map((name) => exportRecords(name)[exportKey()]), record = own || other;
   const isMesh = exporting.kind === 'mesh';
   const surface = x * y + y * z + z * x; // a surface like that of a box: vertices grow as the square of the resolution
   const growth = record && (isMesh ? (units / record.units) ** (2 / 3) : units / record.units);
@@ -39,7 +41,7 @@ function estimate() {
   const what = isMesh ? `${x} × ${y} × ${z} voxels${settings.cropOn ? ' in the crop box' : ' at most'}` :
     `${units.toLocaleString('en')} ${exporting.kind}`;
   const seconds = record ? `${secondsText(record.seconds * units / record.units)}` : 'unknown';
-  const how = record ? 'scaled from the last export of this kind' :
+  const how = record ? `scaled from the last export of this kind${own ? '' : ', of another run'}` :
     'size from the number of ' + (isMesh ? 'voxels on a closed surface' : exporting.kind) + '; time after the first export';
   return { main: `${what}: about ${bytesText(Math.round(size))}, time ${seconds}`, how };
 }
@@ -83,9 +85,10 @@ function recordExport({ kind, size, seconds }) {
   if (!startedExport || kind === 'video')
     return;
   try {
-    localStorage.setItem(recordsName(), JSON.stringify({
-      ...exportRecords(), [startedExport.key]: { units: startedExport.units, size, seconds },
-    }));
+    for (const item of recordNames())
+      localStorage.setItem(item, JSON.stringify({
+        ...exportRecords(item), [startedExport.key]: { units: startedExport.units, size, seconds },
+      }));
   } catch { /* full or not allowed: no estimate of time */ }
   startedExport = null;
   showExport();
