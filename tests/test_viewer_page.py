@@ -139,7 +139,7 @@ def quiet(page):
     """Checks that the browser has no complaints, such as errors or violations of the page's policy. Refused paths and
     commands, about which the page asks or tells, and slow software instead of a GPU are none."""
     said = [line for line in page.log() if not line.startswith(('INFO', 'DEBUG')) and
-            not re.search('/api/(path|task).* status of 40[09]|GL Driver Message', line)]
+            not re.search('/api/(path|task|file).* status of 40[049]|GL Driver Message', line)]
     if said:
         fail(f'the console says: {said}')
 
@@ -835,6 +835,12 @@ def draw_surface(page, run):
     progress('draw_surface')
     file = os.path.join(run, 'exports', 'surface.ply')
     panel(page, 'view')
+    choose(page, 'export-resolution', '512')
+    page.click('#surface-on')
+    page.click('#task-cancel')
+    until(lambda: 'no such file' in text(page, 'notice') and not page.script("return document.getElementById('surface-on').checked"),
+          'no surface')
+    choose(page, 'export-resolution', '24')
     page.click('#surface-on')
     until(lambda: 'triangles' in text(page, 'surface-hint'), 'a surface')
     page.click('#task-close')

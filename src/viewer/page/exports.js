@@ -81,16 +81,17 @@ async function startExport(event) {
     startedExport = begun;
 }
 
-function recordExport({ kind, size, seconds }) {
-  if (!startedExport || kind === 'video')
+function recordExport({ kind, state, size, seconds }) {
+  const started = startedExport;
+  startedExport = null;
+  if (!started || kind === 'video' || state !== 'done')
     return;
   try {
-    for (const item of recordNames())
-      localStorage.setItem(item, JSON.stringify({
-        ...exportRecords(item), [startedExport.key]: { units: startedExport.units, size, seconds },
+    for (const name of recordNames())
+      localStorage.setItem(name, JSON.stringify({
+        ...exportRecords(name), [started.key]: { units: started.units, size, seconds },
       }));
   } catch { /* full or not allowed: no estimate of time */ }
-  startedExport = null;
   showExport();
 }
 
@@ -121,6 +122,6 @@ function startExports() {
   $('export-form').onsubmit = startExport;
   on('panel', showExport);
   on('picture', () => settings.panel === 'export' && showExport());
-  taskDone.push(recordExport);
+  taskEnded.push(recordExport);
   showExport();
 }

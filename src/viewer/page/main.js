@@ -185,7 +185,6 @@ async function begin() {
   startExports();
   startTasks();
   startSurface();
-  listResults();
   startPanels();
   startTraining();
   listenForInput();

@@ -166,7 +166,7 @@ function startSurface() {
     wake();
   };
   $('surface-make').onclick = exportSurface;
-  taskDone.push(({ name }) => name === SURFACE_FILE && loadSurface());
-  listed.push((names) => names.includes(SURFACE_FILE) && !surface && !scene.dynamic && loadSurface());
+  taskEnded.push(({ name }) => name === SURFACE_FILE && loadSurface());
   showSurface();
+  listResults().then((names) => names.includes(SURFACE_FILE) && !scene.dynamic && loadSurface());
 }

@@ -2,8 +2,7 @@
 
 const TASK_MS = 400;        // between polls of a running command
 let task = { state: 'none' }, followed = false, closedTask = 0;
-const taskDone = [];        // called with each task that is done
-const listed = [];          // called with the names of all results, such as exports/object.glb
+const taskEnded = [];       // called with each task that has ended, also by an error
 
 const running = () => task.state === 'running';
 
@@ -60,6 +59,7 @@ async function followTask() {
   if (followed)
     return;
   followed = true;
+  const wasRunning = running();
   while (running()) {
     await sleep(TASK_MS);
     try {
@@ -71,8 +71,8 @@ async function followTask() {
     showTask();
   }
   followed = false;
-  if (task.state === 'done')
-    taskDone.forEach((call) => call(task));
+  if (wasRunning && !running())
+    taskEnded.forEach((call) => call(task));
 }
 
 function taskText() {
@@ -132,13 +132,13 @@ function resultRow({ name, size }) {
   return row;
 }
 
-// Lists the videos and exports of the run; runs without a folder have none.
+// Lists the videos and exports of the run and returns their names; runs without a folder have none.
 async function listResults() {
   const { files } = await getJson('/api/file').catch(() => ({ files: [] }));
   files.sort((a, b) => a.name.localeCompare(b.name));
   $('results').replaceChildren(...files.map(resultRow));
   $('results-title').hidden = files.length === 0;
-  listed.forEach((call) => call(files.map(({ name }) => name)));
+  return files.map(({ name }) => name);
 }
 
 function startTasks() {
@@ -152,7 +152,7 @@ function startTasks() {
   $('task-play').onclick = playTask;
   $('task-copy').onclick = () => copyCommand('task-command');
   $('player').onclose = () => $('player-video').pause();
-  taskDone.push(listResults);
+  taskEnded.push(listResults);
   getJson('/api/task').then((answer) => {
     task = answer;
     closedTask = running() ? 0 : task.number || 0;
