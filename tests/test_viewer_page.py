@@ -10,6 +10,7 @@ import math
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -814,15 +815,14 @@ def export(page, run):
     page.click('#crop-on')
 
 
-def recolor(file, green):
-    """Gives all vertices of a PLY mesh with float coordinates a colour."""
+def recolor(file, color):
+    """Gives all vertices of a PLY mesh a colour, and coordinates as double, as meshes far from the origin have them."""
     with open(file, 'rb') as mesh:
         head, _, data = mesh.read().partition(b'end_header\n')
-    data = bytearray(data)
-    for vertex in range(int(re.search(rb'element vertex (\d+)', head)[1])):
-        data[27 * vertex + 24:27 * vertex + 27] = green
+    head, count = re.sub(rb'property float ([xyz])\n', rb'property double \1\n', head), int(re.search(rb'element vertex (\d+)', head)[1])
+    vertices = b''.join(struct.pack('<3d', *struct.unpack_from('<3f', data, 27 * i)) + bytes(12) + bytes(color) for i in range(count))
     with open(file, 'wb') as mesh:
-        mesh.write(head + b'end_header\n' + data)
+        mesh.write(head + b'end_header\n' + vertices + data[27 * count:])
 
 
 def load_again(page):
@@ -877,6 +877,14 @@ HTMLCanvasElement.prototype.getContext = function (kind, ...rest) { return kind 
     until(is_drawn, 'the surface while the camera moves')
     time.sleep(0.5)  # for a coarse picture of the camera where it is held
     drawn = green(pixels(page, part=area))
+    choose(page, 'exposure', '-5')
+    until(lambda: not is_drawn(), 'the surface in the dark')
+    choose(page, 'exposure', '0')
+    until(is_drawn, 'the surface in the light')
+    choose(page, '#crop [aria-label="Crop X to"][type=number]', '0', 'change')
+    until(lambda: 5 < len(green(pixels(page, part=area))) < 0.9 * len(drawn), 'half of the surface')
+    page.key('x')
+    until(lambda: len(green(pixels(page, part=area))) == len(drawn), 'the whole surface')
     page.release()
     until(lambda: not is_drawn(), 'the rendered picture of the camera at rest')
     picture = pixels(page, part=area)
