@@ -14,14 +14,10 @@ import zlib
 
 sys.dont_write_bytecode = True  # no bytecode beside this file among the sources
 from browser import Browser
+from report_checks import check, label, quiet, sound, text
 
 VKNERF = os.environ['VKNERF_BIN']
 CURVES = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'src', 'report', 'page', 'curves.js')
-
-
-def check(value, expected):
-    if value != expected:
-        raise AssertionError(f'{value!r} is not {expected!r}')
 
 
 def has(text, *parts):
@@ -96,26 +92,6 @@ def full_run(folder):
 
 # ---- the page ----
 
-def sound(page, where):
-    """Checks that the browser has no complaints, and what axe-core would check, at three sizes in both colour schemes."""
-    for width in (1400, 800, 400):
-        page.resize(width, 900)
-        check([where, width, page.unnamed(), page.out_of_reach()], [where, width, [], []])
-        for scheme in ('dark', 'light'):
-            page.prefer(color_scheme=scheme)
-            check([where, scheme, page.low_contrast()], [where, scheme, []])
-    page.resize(1400, 900)
-    quiet(page)
-
-
-def quiet(page):
-    check([line for line in page.log() if not line.startswith(('INFO', 'DEBUG'))][:5], [])
-
-
-def text(page, selector):
-    return page.script("return document.querySelector(arguments[0])?.textContent ?? ''", selector)
-
-
 def rows(page, section):
     """Returns the cells' texts of the tables of a section."""
     return page.script("""return [...document.querySelectorAll(`#${arguments[0]} tbody tr`)].map((row) =>
@@ -128,10 +104,6 @@ def row(page, section, name):
 
 def ids(page, selector):
     return page.script('return [...document.querySelectorAll(arguments[0])].map((element) => element.id)', selector)
-
-
-def label(page, chart):
-    return page.script("return document.querySelector(`#${arguments[0]} svg.plot`).getAttribute('aria-label')", chart)
 
 
 def shows_a_run(page, folder):

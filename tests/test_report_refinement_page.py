@@ -10,6 +10,7 @@ import tempfile
 
 sys.dont_write_bytecode = True  # no bytecode beside this file among the sources
 from browser import Browser
+from report_checks import check, label, sound, text
 
 PROGRAM = os.path.join(os.environ['VKNERF_BUILD_DIR'], 'tests', 'test_report_refinement')
 CERTIFICATE = {
@@ -29,34 +30,9 @@ CERTIFICATE = {
                                                 {'suite': 'gemm', 'case': '8x8', 'path': 'vendor', 'fault': 'not supported'}]}}]}
 
 
-def check(value, expected):
-    if value != expected:
-        raise AssertionError(f'{value!r} is not {expected!r}')
-
-
 def rows(page, section, table=0):
     return page.script("""return [...document.querySelectorAll(`#${arguments[0]} table`)][arguments[1]].querySelectorAll('tbody tr').values().map((row) =>
         [...row.cells].map((cell) => cell.textContent)).toArray();""", section, table)
-
-
-def label(page, chart):
-    return page.script('return document.querySelector(`#${arguments[0]} svg.plot`)?.ariaLabel', chart)
-
-
-def text(page, selector):
-    return page.script("return document.querySelector(arguments[0])?.textContent", selector)
-
-
-def sound(page, where):
-    """Checks that the browser has no complaints, at three sizes in both colour schemes."""
-    for width in (1400, 800, 400):
-        page.resize(width, 900)
-        check([where, width, page.unnamed(), page.out_of_reach()], [where, width, [], []])
-        for scheme in ('dark', 'light'):
-            page.prefer(color_scheme=scheme)
-            check([where, scheme, page.low_contrast()], [where, scheme, []])
-    page.resize(1400, 900)
-    check([line for line in page.log() if not line.startswith(('INFO', 'DEBUG'))], [])
 
 
 def refinement(page, address):

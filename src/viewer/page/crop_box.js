@@ -31,6 +31,9 @@ function setCrop(i, value) {
 const limitText = (i) =>
   String(+settings.crop[i].toFixed(i < 6 ? clamp(Math.ceil(4 - Math.log10(sceneSpan(i % 3))), 0, 20) : 2));
 
+// Returns the numbers of --crop and of requests for commands: without the angles if all are 0.
+const cropNumbers = () => settings.crop.slice(0, settings.crop.slice(6).some(Boolean) ? 9 : 6);
+
 function cropText() {
   const texts = settings.crop.map((_, i) => limitText(i));
   return texts.slice(0, texts.slice(6).some(Number) ? 9 : 6).join(',');

@@ -73,7 +73,7 @@ async function startExport(event) {
   if (scene.dynamic)
     body.time = settings.time;
   if (settings.cropOn)
-    body.crop = settings.crop.slice(0, settings.crop.slice(6).some(Boolean) ? 9 : 6);
+    body.crop = cropNumbers();
   else if (all)
     body.all = true;
   const begun = { key: exportKey(), units: exportUnits() };

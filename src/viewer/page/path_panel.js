@@ -261,7 +261,7 @@ async function renderVideo() {
     supersample: Number($('video-rays').value), background: settings.background, exposure: settings.exposure,
   };
   if (settings.cropOn)
-    body.crop = settings.crop.slice(0, settings.crop.slice(6).some(Boolean) ? 9 : 6);
+    body.crop = cropNumbers();
   if (!$('path-form').reportValidity())
     return;
   if (!isSaved() && !await savePath())

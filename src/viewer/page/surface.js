@@ -151,9 +151,8 @@ async function loadSurface() {
 }
 
 async function exportSurface() {
-  const crop = settings.crop.slice(0, settings.crop.slice(6).some(Boolean) ? 9 : 6);
   settings.surface = await startTask({
-    ...SURFACE, resolution: exporting.resolution, overwrite: true, ...(settings.cropOn ? { crop } : { all: true }),
+    ...SURFACE, resolution: exporting.resolution, overwrite: true, ...(settings.cropOn ? { crop: cropNumbers() } : { all: true }),
   });
   showSurface();
 }
